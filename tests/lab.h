@@ -134,4 +134,59 @@ __attribute__((unused)) static double lab_gradient(const lab_run *r, const param
                                            : (double)((const float *)g)[at];
 }
 
+/* ---- slopes ---------------------------------------------------------------------------------- */
+
+/* A scalar of one function of n points, the first m of them context. */
+typedef struct lab_scalar {
+    runner_record record; /* feeds x and y, emits the scalar; with arg NULL without its gradient */
+    int64_t n, m, samples;
+    const double *x, *y;
+} lab_scalar;
+
+/* NaN where it does not run. keep: the run, with its gradient, that is not ended here; or NULL. */
+__attribute__((unused)) static double lab_scalar_of(lab *l, const lab_scalar *of, lab_run *keep) {
+    lab_run own, *r = keep ? keep : &own;
+    bool grad = true;
+    double value = NAN;
+    plan_opts capacity = {of->n, of->n, of->samples};
+    if (lab_start(r, l, "ref", capacity, of->record, keep ? &grad : NULL)) {
+        r->io.feed[0] = of->x, r->io.feed[1] = of->y, r->io.emit[0] = &value;
+        lab_go(r, of->n, of->m);
+    }
+    if (!keep) lab_stop(r);
+    return value;
+}
+
+/* Its gradient for each weight, along one random direction, against the difference of two runs. */
+__attribute__((unused)) static void lab_check_slopes(lab *l, const lab_scalar *of, double tol) {
+    const double h = 1e-6;
+    size_t words = (size_t)l->m->params.words;
+    double *old = calloc(words, sizeof *old), *way = calloc(words, sizeof *way);
+    rng_stream s = rng_stream_make((rng_key){15}, RNG_TEST, 4);
+    lab_run r;
+    lab_scalar_of(l, of, &r);
+    memcpy(old, l->w, words * sizeof *old);
+    for (int32_t k = 0; k < l->m->params.count && r.exec; k++) {
+        const param *w = &l->m->params.list[k];
+        if (w->init.frozen) continue;
+        CASE(w->name);
+        double slope = 0, value[2];
+        memset(way, 0, words * sizeof *way);
+        for (int32_t i = 0; i < w->rows * w->cols; i++) {
+            int64_t at = w->offset + i / w->cols * w->ld + i % w->cols;
+            way[at] = rng_normal(&s);
+            slope += way[at] * lab_gradient(&r, w, i / w->cols, i % w->cols);
+        }
+        for (int side = 0; side < 2; side++) {
+            for (size_t i = 0; i < words; i++) l->w[i] = old[i] + (side ? -h : h) * way[i];
+            value[side] = lab_scalar_of(l, of, NULL);
+        }
+        memcpy(l->w, old, words * sizeof *old);
+        NEAR(slope, (value[0] - value[1]) / (2 * h), 1e-7, tol);
+    }
+    lab_stop(&r);
+    free(old);
+    free(way);
+}
+
 #endif

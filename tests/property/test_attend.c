@@ -158,61 +158,13 @@ static void record_loss(graph *g, const model_spec *s, void *arg) {
     op_emit(g, loss);
 }
 
-static double loss_of(lab *l, const points *p, int64_t m) {
-    lab_run r;
-    double loss = NAN;
-    if (lab_start(&r, l, "ref", (plan_opts){N, N, S}, record_loss, NULL)) {
-        r.io.feed[0] = p->x, r.io.feed[1] = p->y, r.io.emit[0] = &loss;
-        lab_go(&r, N, m);
-    }
-    lab_stop(&r);
-    return loss;
-}
-
-/* Each weight along one random direction. */
-static void check_directions(lab *l, const lab_run *r, const points *p, int64_t m) {
-    const double h = 1e-6;
-    size_t words = (size_t)l->m->params.words;
-    double *old = calloc(words, sizeof *old), *way = calloc(words, sizeof *way);
-    rng_stream s = rng_stream_make((rng_key){16}, RNG_TEST, 4);
-    memcpy(old, l->w, words * sizeof *old);
-    for (int32_t k = 0; k < l->m->params.count; k++) {
-        const param *w = &l->m->params.list[k];
-        if (w->init.frozen) continue;
-        CASE(w->name);
-        double slope = 0, value[2];
-        memset(way, 0, words * sizeof *way);
-        for (int32_t i = 0; i < w->rows * w->cols; i++) {
-            int64_t at = w->offset + i / w->cols * w->ld + i % w->cols;
-            way[at] = rng_normal(&s);
-            slope += way[at] * lab_gradient(r, w, i / w->cols, i % w->cols);
-        }
-        for (int side = 0; side < 2; side++) {
-            for (size_t i = 0; i < words; i++) l->w[i] = old[i] + (side ? -h : h) * way[i];
-            value[side] = loss_of(l, p, m);
-        }
-        memcpy(l->w, old, words * sizeof *old);
-        NEAR(slope, (value[0] - value[1]) / (2 * h), 1e-7, 2e-5);
-    }
-    free(old);
-    free(way);
-}
-
 static void gradients_are_slopes(void) {
     for (int k = 0; k < 2 * SUBJECTS; k++) {
         points p = some_points(2);
-        int64_t m = k % 2 ? 0 : M;
-        bool grad = true;
-        double loss;
+        lab_scalar loss = {record_loss, N, k % 2 ? 0 : M, S, p.x, p.y};
         lab l;
-        lab_run r;
         if (!open_subject(&l, &subjects[k / 2], X)) continue;
-        if (lab_start(&r, &l, "ref", (plan_opts){N, N, S}, record_loss, &grad)) {
-            r.io.feed[0] = p.x, r.io.feed[1] = p.y, r.io.emit[0] = &loss;
-            lab_go(&r, N, m);
-            check_directions(&l, &r, &p, m);
-        }
-        lab_stop(&r);
+        lab_check_slopes(&l, &loss, 2e-5);
         lab_close(&l);
     }
 }

@@ -188,59 +188,12 @@ static void record_loss(graph *g, const model_spec *s, void *arg) {
     op_emit(g, loss);
 }
 
-static double loss_of(lab *l, const points *p, int64_t m) {
-    lab_run r;
-    double loss = NAN;
-    if (lab_start(&r, l, "ref", (plan_opts){N, N, 1}, record_loss, NULL)) {
-        r.io.feed[0] = p->x, r.io.feed[1] = p->y, r.io.emit[0] = &loss;
-        lab_go(&r, N, m);
-    }
-    lab_stop(&r);
-    return loss;
-}
-
-/* Each weight along one random direction. */
-static void check_directions(lab *l, const lab_run *r, const points *p, int64_t m) {
-    const double h = 1e-6;
-    size_t words = (size_t)l->m->params.words;
-    double *old = calloc(words, sizeof *old), *way = calloc(words, sizeof *way);
-    rng_stream s = rng_stream_make((rng_key){15}, RNG_TEST, 4);
-    memcpy(old, l->w, words * sizeof *old);
-    for (int32_t k = 0; k < l->m->params.count; k++) {
-        const param *w = &l->m->params.list[k];
-        if (w->init.frozen) continue;
-        CASE(w->name);
-        double slope = 0, value[2];
-        memset(way, 0, words * sizeof *way);
-        for (int32_t i = 0; i < w->rows * w->cols; i++) {
-            int64_t at = w->offset + i / w->cols * w->ld + i % w->cols;
-            way[at] = rng_normal(&s);
-            slope += way[at] * lab_gradient(r, w, i / w->cols, i % w->cols);
-        }
-        for (int side = 0; side < 2; side++) {
-            for (size_t i = 0; i < words; i++) l->w[i] = old[i] + (side ? -h : h) * way[i];
-            value[side] = loss_of(l, p, m);
-        }
-        memcpy(l->w, old, words * sizeof *old);
-        NEAR(slope, (value[0] - value[1]) / (2 * h), 1e-7, 1e-5);
-    }
-    free(old);
-    free(way);
-}
-
 static void check_gradient(const subject *s, int x_dim, int64_t m) {
     points p = some_points(2);
+    lab_scalar loss = {record_loss, N, m, 1, p.x, p.y};
     lab l;
-    lab_run r;
-    bool grad = true;
-    double loss;
     if (!open_subject(&l, s, x_dim)) return;
-    if (lab_start(&r, &l, "ref", (plan_opts){N, N, 1}, record_loss, &grad)) {
-        r.io.feed[0] = p.x, r.io.feed[1] = p.y, r.io.emit[0] = &loss;
-        lab_go(&r, N, m);
-        check_directions(&l, &r, &p, m);
-    }
-    lab_stop(&r);
+    lab_check_slopes(&l, &loss, 1e-5);
     lab_close(&l);
 }
 

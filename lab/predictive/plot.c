@@ -9,12 +9,6 @@ typedef struct series {
     double x[GROUPS], y[GROUPS], se[GROUPS];
 } series;
 
-static int truth_row(const predictive *s) {
-    for (int r = 0; r < s->n_rows; r++)
-        if (row_is_truth(&s->row[r])) return r;
-    return -1;
-}
-
 static void add(series *to, double x, paired_mean v) {
     if (to->count == GROUPS || isnan(v.mean)) return;
     to->x[to->count] = x;
@@ -39,7 +33,7 @@ static number number_of(const predictive *s, const predictive_cell *c, bool toge
 /* *truth: does the panel show what is lacking? */
 static series make_series(const predictive *s, int row, int task, bool together, bool *truth) {
     series r = {0};
-    int true_row = truth_row(s);
+    int true_row = predictive_truth_row(s);
     for (int k = 0; k < task_sizes(s, task); k++) {
         const predictive_cell *c = predictive_done(s, row, task, k);
         const predictive_cell *t = true_row < 0 ? NULL : predictive_done(s, true_row, task, k);

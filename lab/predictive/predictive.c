@@ -34,6 +34,12 @@ bool row_is_truth(const predictive_row *r) {
     return !*r->stem;
 }
 
+int predictive_truth_row(const predictive *s) {
+    for (int r = 0; r < s->n_rows; r++)
+        if (row_is_truth(&s->row[r])) return r;
+    return -1;
+}
+
 /* Tasks of the literature: contexts and targets of each function are drawn as published. */
 bool task_has_own_sizes(const char *task) {
     return strncmp(task, "tnp-", 4) == 0 || strncmp(task, "np-", 3) == 0 ||

@@ -95,6 +95,7 @@ bool task_has_own_sizes(const char *task);
 int task_sizes(const predictive *s, int task);        /* how many */
 int64_t task_size(const predictive *s, int t, int k); /* OWN_SIZES: the task's */
 bool row_is_truth(const predictive_row *r);
+int predictive_truth_row(const predictive *s); /* -1: there is none */
 /* Which number is the joint score: in turn for what predicts each point by itself. */
 number joint_of(const predictive *s, const predictive_cell *c);
 paired_mean mean_of(const predictive_cell *c, number k);

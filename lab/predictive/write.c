@@ -22,12 +22,6 @@ static int find_row(const predictive *s, const char *label) {
     return -1;
 }
 
-static int truth_row(const predictive *s) {
-    for (int r = 0; r < s->n_rows; r++)
-        if (row_is_truth(&s->row[r])) return r;
-    return -1;
-}
-
 /* What the others are compared with: mnp, or the first model there is. */
 static int base_row(const predictive *s) {
     int r = find_row(s, "mnp");
@@ -48,7 +42,7 @@ static double root_mean_square(const predictive_cell *c, number k) {
 static const paired_mean none = {NAN, NAN, 0};
 
 static bool make_line(const predictive *s, int row, int task, int size, line *l) {
-    int truth = truth_row(s), base = base_row(s);
+    int truth = predictive_truth_row(s), base = base_row(s);
     *l = (line){.c = predictive_done(s, row, task, size), .row = &s->row[row]};
     if (!l->c) return false;
     l->truth = truth < 0 ? NULL : predictive_done(s, truth, task, size);

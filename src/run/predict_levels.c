@@ -58,11 +58,11 @@ static mnp_status run_tiles(predictor *p, tiles *t, const double *x, int64_t n, 
     int64_t items = blocks * p->chunks, most = t->most * p->chunks, wide = p->chunk * t->rows;
     for (int64_t i = 0; i < items; i++) {
         int64_t at = i / p->chunks * block, targets = least(block, count - at);
-        double *to = t->x + i * t->rows * X;
+        double *first_row = t->x + i * t->rows * X;
         t->n[i] = lead + targets;
         t->m[i] = lead;
-        if (lead) memcpy(to, p->x, (size_t)(lead * X) * sizeof *to);
-        memcpy(to + lead * X, x + (first + at) * X, (size_t)(targets * X) * sizeof *to);
+        if (lead) memcpy(first_row, p->x, (size_t)(lead * X) * sizeof *x);
+        memcpy(first_row + lead * X, x + (first + at) * X, (size_t)(targets * X) * sizeof *x);
     }
     io->feed[0] = t->x, io->feed_stride[0] = t->rows * X;
     for (int64_t s = 0; s < p->T; s++) {

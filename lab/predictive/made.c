@@ -126,7 +126,9 @@ int predictive_make(predictive *s, int row, int task, const char *path) {
     snprintf(part, sizeof part, "%.*s.part", (int)(strlen(path) - strlen(".safetensors")), path);
     int code = run_files_init(&t.files, c, part);
     mnp_status status = code == 0 ? start(s, task, &t) : MNP_OK;
-    if (status != MNP_OK)
+    if (status == MNP_ECANCELLED)
+        code = EXIT_INTERRUPTED; /* said below */
+    else if (status != MNP_OK)
         code = cli_failed(c, status);
     else if (code == 0)
         code = training_run(&t);

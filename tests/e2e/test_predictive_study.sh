@@ -128,6 +128,19 @@ killed() { # at any place: in training or in a cell
         rude/models/tnp-mixture-rbf.safetensors
 }
 # shellcheck disable=SC2086
+interrupted() { # while functions are drawn for a training: one line
+    local pid status
+    "$MNP" repro predictive --quick --steps 12 --functions 4 --data tnp-rbf --models cnp --trained none --train-functions 1000000 --out stop \
+        --quiet 2>stop.err &
+    pid=$!
+    sleep 1.5
+    kill -INT $pid
+    wait $pid
+    status=$?
+    cat stop.err
+    [ $status = 130 ] && [ "$(wc -l <stop.err)" = 1 ]
+}
+# shellcheck disable=SC2086
 any_threads() {
     mkdir -p one && cp -r whole/models one &&
         "$MNP" repro predictive $micro $few --out one --threads 1 --quiet && same_functions one whole
@@ -161,6 +174,7 @@ run "gaps are named" gaps
 run "files as rows" named_files
 run "kept cells" kept
 run "killed and resumed" killed
+run "interrupted" interrupted
 run "any number of threads" any_threads
 run "refusals" refuses
 check_done

@@ -331,6 +331,7 @@ static mnp_status run_shape(bench_setup *s, const shape *at, const char *device,
         shape_row *r = more_rows(s);
         if (!r) return MNP_ENOMEM;
         *r = (shape_row){.shape = *at, .math = maths[k]};
+        r->shape.general |= strstr(s->device, "general") != NULL;
         if (s->same_batch) {
             const size_t used = strlen(at->train);
             snprintf(r->shape.train + used, sizeof at->train - used, " batch=%lld",

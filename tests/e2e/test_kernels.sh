@@ -77,7 +77,9 @@ shapes() {
     (cd "$tmp" && ./mnp bench shapes --device cuda --math tf32 --shapes cnp,paper,general --batch 1 --rounds 1 --seconds 0.01 --json) \
         >"$tmp/shapes.json" 2>"$tmp/shapes.txt" && [ "$(grep -o '"ms_full":[0-9.]*[1-9]' "$tmp/shapes.json" | wc -l)" = 3 ] &&
         grep -q '"shape":"general","math":"tf32".*"kernels":"general"' "$tmp/shapes.json" &&
-        [ "$(grep -o '"gflop":[0-9.]*' "$tmp/shapes.json" | sort -u | wc -l)" = 2 ]
+        [ "$(grep -o '"gflop":[0-9.]*' "$tmp/shapes.json" | sort -u | wc -l)" = 2 ] &&
+        (cd "$tmp" && ./mnp bench shapes --device cuda --kernels general --math tf32 --shapes cnp --rounds 0 --json 2>said) |
+        grep -q '"shape":"cnp",.*"kernels":"general"' && grep -q '^cnp .* --kernels general$' "$tmp/said"
 }
 run "the CPU has kernels of its own" fails 1 "leave ':general' out" \
     "$MNP" train --data rbf --functions 4 --steps 1 --kernels general --out "$tmp/x"

@@ -5,6 +5,8 @@
 #include "comm/comm.h"
 #include "run/train_internal.h"
 
+static const rounding_check none = {NAN, NAN, NAN};
+
 void trainer_watch_open(trainer *t, int64_t valid_every) {
     rounding_begin(&t->rounding);
     t->rule = (rounding_rule){0};
@@ -67,14 +69,13 @@ static mnp_status change_precision(trainer *t, exec_math math) {
 static mnp_status go_exact(trainer *t) {
     MNP_TRY(backend_pull(t->b, t->exec, &t->io));
     MNP_TRY(change_precision(t, MATH_FP32));
-    const rounding_check none = {NAN, NAN, NAN};
     t->rounding.latest = none;
     return backend_push(t->b, t->exec, &t->io);
 }
 
 mnp_status trainer_watch_after(trainer *t) {
     if (!t->watching) return MNP_OK;
-    rounding_check c = {NAN, NAN, NAN};
+    rounding_check c = none;
     const float *gradient = t->watch.ready ? t->b->gradient(t->exec) : NULL;
     if (gradient) c = watch_compare(&t->watch, gradient, t->step.loss);
     MNP_TRY(comm_broadcast(t->env, &c, sizeof c, "a step in fp32"));
@@ -85,8 +86,9 @@ mnp_status trainer_watch_after(trainer *t) {
 }
 
 mnp_status trainer_watch_resume(trainer *t) {
-    if (!t->device.adapts || !t->exec || !t->b->modes) return MNP_OK;
-    exec_math math = t->rounding.verdict > 0 ? MATH_FP32 : MATH_TF32;
+    bool adapts = t->device.adapts && t->exec && t->b->modes;
+    exec_math math = !adapts ? t->device.math : t->rounding.verdict > 0 ? MATH_FP32 : MATH_TF32;
+    if (math == MATH_FP32) t->rounding.latest = none; /* that of another device */
     return math == t->device.math ? MNP_OK : change_precision(t, math);
 }
 

@@ -569,6 +569,24 @@ static void the_cpu_has_one_precision(void) {
     }
 }
 
+/* A state from a GPU that rounds goes on where products are exact. */
+static void rounding_is_of_the_device(void) {
+    char path[260];
+    session s, other;
+    mnp_train_report r = {.size = sizeof r};
+    open_session(&s, 1, plain, 7);
+    OK(&s, mnp_trainer_run(s.trainer, 3, NULL));
+    s.trainer->t->rounding.checks = 1;
+    s.trainer->t->rounding.latest = (rounding_check){0.1, 0.2, 0.3};
+    OK(&s, mnp_trainer_save(s.trainer, in_folder(path, "state")));
+    open_session(&other, 1, plain, 7);
+    OK(&other, mnp_trainer_resume(other.trainer, path, false));
+    OK(&other, mnp_trainer_report(other.trainer, &r));
+    CHECK(r.step == 3 && isnan(r.rounding) && isnan(r.sampling) && isnan(r.shift));
+    close_session(&other);
+    close_session(&s);
+}
+
 int main(void) {
     const char *base = getenv("TEST_TMP");
     snprintf(folder, sizeof folder, "%.150s/training-XXXXXX", base ? base : "/tmp");
@@ -588,6 +606,7 @@ int main(void) {
     RUN(the_start_competes);
     RUN(bad_numbers_stop_the_run);
     RUN(bad_data_are_refused_at_once);
+    RUN(rounding_is_of_the_device);
     static const char *const files[] = {"one", "two", "state", "torn", "last"};
     char path[260];
     for (int k = 0; k < 5; k++) unlink(in_folder(path, files[k]));

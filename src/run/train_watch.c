@@ -63,7 +63,9 @@ static bool rests(const trainer *t) {
 static mnp_status change_precision(trainer *t, exec_math math) {
     watch_rest(&t->watch);
     t->device.math = math;
-    return trainer_compile(t);
+    mnp_status status = trainer_compile(t);
+    if (status != MNP_OK) t->torn = true; /* without a step there is nothing to run */
+    return status;
 }
 
 static mnp_status go_exact(trainer *t) {

@@ -587,6 +587,29 @@ static void rounding_is_of_the_device(void) {
     close_session(&s);
 }
 
+static mnp_status refuse(env *e, const plan *p, const exec_opts *o, exec **out) {
+    (void)p, (void)o, (void)out;
+    return env_fail(e, MNP_ENOMEM, "no room for another precision");
+}
+
+/* Precision auto goes to fp32, and the device has no room for that step: nothing runs any more,
+ * instead of steps that learn nothing. */
+static void a_change_of_precision_that_fails(void) {
+    char path[260];
+    session s;
+    backend full = *backend_find("cpu");
+    full.modes = true, full.compile = refuse;
+    open_session(&s, 1, plain, 7);
+    trainer *t = s.trainer->t;
+    OK(&s, mnp_trainer_run(s.trainer, 3, NULL));
+    t->rounding.checks = t->rounding.verdict = 1;
+    OK(&s, mnp_trainer_save(s.trainer, in_folder(path, "state")));
+    t->b = &full, t->device.adapts = true, t->device.math = MATH_TF32;
+    CHECK(mnp_trainer_resume(s.trainer, path, false) == MNP_ENOMEM);
+    CHECK(mnp_trainer_run(s.trainer, 3, NULL) != MNP_OK && steps_of(&s) == 3);
+    close_session(&s);
+}
+
 int main(void) {
     const char *base = getenv("TEST_TMP");
     snprintf(folder, sizeof folder, "%.150s/training-XXXXXX", base ? base : "/tmp");
@@ -607,6 +630,7 @@ int main(void) {
     RUN(bad_numbers_stop_the_run);
     RUN(bad_data_are_refused_at_once);
     RUN(rounding_is_of_the_device);
+    RUN(a_change_of_precision_that_fails);
     static const char *const files[] = {"one", "two", "state", "torn", "last"};
     char path[260];
     for (int k = 0; k < 5; k++) unlink(in_folder(path, files[k]));

@@ -198,7 +198,9 @@ mnp_status true_scores_run(env *e, pool *pool, const dataset *d, const eval_opts
     if (status == MNP_OK) {
         int64_t lo[EVAL_BINS], hi[EVAL_BINS];
         int bins = eval_bins(o, lo, hi);
-        make_row(scores, total, o->lo, o->hi, &rows[0]);
+        make_row(scores, total, 0, INT64_MAX,
+                 &rows[0]); /* a context may be cut to leave a target */
+        rows[0].context_lo = o->lo, rows[0].context_hi = o->hi;
         for (int k = 0; k < bins; k++) make_row(scores, total, lo[k], hi[k], &rows[k + 1]);
     }
     env_free(e, scores);

@@ -158,6 +158,20 @@ static void divergence_from_a_mixture(void) {
     truth_fixes_the_divergence("tnp-rbf:context=10:10,targets=20:20", 2e-3);
 }
 
+/* A context that is larger than the functions leaves one target of each, and all count. */
+static void the_truth_of_full_contexts(void) {
+    static bench b;
+    mnp_truth truth = {.size = sizeof truth};
+    if (!bench_open(&b, "cnp", "rbf")) return;
+    b.o.context_lo = b.o.context_hi = 1000;
+    CHECK(mnp_evaluate_truth(b.ctx, b.data, &b.o, &truth, 1) == MNP_OK);
+    CHECK(truth.functions == FUNCTIONS && truth.targets == FUNCTIONS);
+    CHECK(truth.context_lo == 1000 && truth.context_hi == 1000);
+    NEAR(b.told.joint / FUNCTIONS, truth.joint, 1e-12, 0);
+    NEAR(truth.marginal, truth.joint, 1e-9, 0); /* of one target each */
+    bench_close(&b);
+}
+
 /* The entropy of a normal distribution. */
 static void entropy_of_a_gaussian_process(void) {
     static bench b;
@@ -175,6 +189,7 @@ int main(void) {
     RUN(draws_add_up);
     RUN(divergence_from_a_gaussian_process);
     RUN(divergence_from_a_mixture);
+    RUN(the_truth_of_full_contexts);
     RUN(entropy_of_a_gaussian_process);
     return check_done();
 }

@@ -40,7 +40,7 @@ static int64_t most_near(const evaluator *v, const eval_opts *o) {
 static mnp_status image_rows(evaluator *v, const eval_opts *o, int64_t *rows) {
     int64_t seen = seen_of(o, context_size(v, o));
     *rows = seen + most_near(v, o);
-    v->images.leads = v->m->spec.attend ? seen : 0;
+    v->images.lead_asked = v->m->spec.attend ? seen : 0;
     if (process_is_exact(&v->m->spec) && *rows > JOINT_ROWS)
         return env_fail(v->env, MNP_EINVAL,
                         "this model scores all pixels jointly, and %lld with the context are too "
@@ -65,7 +65,7 @@ static void free_lists(evaluator *v) {
 
 static mnp_status make_lists(evaluator *v) {
     image_chunk *c = &v->images;
-    size_t pixels = (size_t)v->d->longest, rows = (size_t)(c->lead + BLOCK);
+    size_t pixels = (size_t)v->d->longest, rows = (size_t)(c->lead_room + BLOCK);
     if (c->lengths) return MNP_OK;
     free_lists(v); /* of a call that found no memory for all of them */
     c->targets = env_alloc(v->env, EVAL_CHUNK * pixels, sizeof *c->targets, "pixels to score");
@@ -83,10 +83,10 @@ static mnp_status prepare(evaluator *v, int64_t samples) {
     image_chunk *c = &v->images;
     const model_spec *s = &v->m->spec;
     int64_t T = process_at(s->kind)->latents(s);
-    if (c->leads > c->lead) { /* all of it anew */
+    if (c->lead_asked > c->lead_room) { /* all of it anew */
         runner_destroy(c->query);
         c->query = NULL;
-        c->lead = c->leads, c->lengths = NULL;
+        c->lead_room = c->lead_asked, c->lengths = NULL;
     }
     MNP_TRY(make_lists(v));
     if (T == 0 || (c->query && c->samples >= samples)) return MNP_OK;
@@ -96,12 +96,13 @@ static mnp_status prepare(evaluator *v, int64_t samples) {
     c->query = NULL;
     c->samples = samples;
     size_t each = EVAL_CHUNK * (size_t)samples;
-    c->logp =
-        env_alloc(v->env, each * (size_t)(c->lead + BLOCK), sizeof *c->logp, "densities of pixels");
+    c->logp = env_alloc(v->env, each * (size_t)(c->lead_room + BLOCK), sizeof *c->logp,
+                        "densities of pixels");
     c->z = env_alloc(v->env, each * (size_t)(T * s->d_z), sizeof *c->z, "latents");
     if (!c->logp || !c->z) return MNP_ENOMEM;
-    runner_opts o = {
-        .pool = v->pool, .device = v->device, .capacity = {c->lead + BLOCK, c->lead, samples}};
+    runner_opts o = {.pool = v->pool,
+                     .device = v->device,
+                     .capacity = {c->lead_room + BLOCK, c->lead_room, samples}};
     return runner_make(v->env, v->m, &o, record_query, NULL, &c->query);
 }
 
@@ -174,7 +175,7 @@ static void bind_latents(evaluator *v, runner *r, int emits, int64_t samples) {
 
 /* Rows of image k's context that stand before those of a block. */
 static int64_t lead_of(const evaluator *v, int64_t k) {
-    return v->images.leads ? v->m_len[k] : 0;
+    return v->images.lead_asked ? v->m_len[k] : 0;
 }
 
 /* Targets `at` and on after the near ones of every image; false where none is left. */
@@ -184,7 +185,7 @@ static bool fill_block(evaluator *v, const eval_opts *o, int64_t first, int64_t 
     for (int64_t k = 0; k < count; k++) {
         int64_t left = c->count[k] - c->near[k] - at, lead = lead_of(v, k);
         int64_t rows = left < 0 ? 0 : least(left, BLOCK);
-        double *x = c->x + k * (c->lead + BLOCK) * 2, *y = c->y + k * (c->lead + BLOCK);
+        double *x = c->x + k * (c->lead_room + BLOCK) * 2, *y = c->y + k * (c->lead_room + BLOCK);
         memcpy(x, v->x + k * v->longest * 2, (size_t)(2 * lead) * sizeof *x);
         memcpy(y, v->y + k * v->longest, (size_t)lead * sizeof *y);
         const int32_t *targets = c->targets + k * v->d->longest + c->near[k] + at;
@@ -204,7 +205,7 @@ static mnp_status run_block(evaluator *v, const float *weights, const eval_opts 
     exec_io *io = &c->query->io;
     int64_t T = process_at(s->kind)->latents(s);
     io->weights = (void *)(uintptr_t)weights;
-    int64_t rows = c->lead + BLOCK;
+    int64_t rows = c->lead_room + BLOCK;
     io->feed[0] = c->x, io->feed_stride[0] = 2 * rows;
     for (int64_t t = 0; t < T; t++) {
         io->feed[1 + t] = c->z + t * EVAL_CHUNK * c->samples * s->d_z;
@@ -233,7 +234,7 @@ static mnp_status score_rest(evaluator *v, const float *weights, const eval_opts
                              int64_t count, int64_t samples, int64_t stride, double *loglik,
                              double *alone) {
     image_chunk *c = &v->images;
-    int64_t wide = c->lead + BLOCK;
+    int64_t wide = c->lead_room + BLOCK;
     for (int64_t k = 0; k < count && alone; k++) alone[k] = c->count[k] > c->near[k] ? 0 : NAN;
     for (int64_t at = 0; fill_block(v, o, first, count, at); at += BLOCK) {
         MNP_TRY(run_block(v, weights, o, count, samples));

@@ -14,15 +14,15 @@ typedef struct image_chunk {
     int64_t *count;   /* (CHUNK) targets                               */
     int64_t *near;    /* (CHUNK)                                       */
     int32_t *order;   /* (permute_words(pixels)) of the context's draw */
-    int64_t lead;     /* rows of the context that there is room for before a block's: */
-    int64_t leads;    /* of these options; 0: a query does not read them */
-    double *x, *y;    /* (CHUNK, lead + block, 2), (CHUNK, lead + block) */
-    double *logp;     /* (CHUNK, samples, lead + block)                */
-    int64_t *lengths; /* (2, CHUNK) n and m of a block                 */
-    double *z;        /* (T, CHUNK, samples, Z) of the bound or the predictive */
-    int64_t samples;  /* what logp and z have room for                 */
-    int64_t stride;   /* between the latents of two functions          */
-    runner *query;    /* log-densities given latents                   */
+    /* rows of the context that stand before a block's, where a query reads them */
+    int64_t lead_room, lead_asked; /* there is room for; these options want, at most */
+    double *x, *y;                 /* (CHUNK, lead_room + block, 2), (CHUNK, lead_room + block) */
+    double *logp;                  /* (CHUNK, samples, lead_room + block)                */
+    int64_t *lengths;              /* (2, CHUNK) n and m of a block                 */
+    double *z;                     /* (T, CHUNK, samples, Z) of the bound or the predictive */
+    int64_t samples;               /* what logp and z have room for                 */
+    int64_t stride;                /* between the latents of two functions          */
+    runner *query;                 /* log-densities given latents                   */
 } image_chunk;
 
 typedef struct eval_scheme eval_scheme;

@@ -68,6 +68,9 @@ run "a wider start of the contexts" train f --set prefix=0.5 --set p_empty=0.5 -
 run "the laws" laws
 run "any number of threads" train m3 --threads 3
 run "the same model" cmp m.safetensors m3.safetensors
+run "stopped" train m4 --stop-at 13
+run "and resumed" "$MNP" train --resume m4 --quiet
+run "the same bits" cmp m.safetensors m4.safetensors
 run "images in blocks" blocks
 run "a map" wells
 run "the context is not scored" refused 'train_score=all' train x --set train_score=all

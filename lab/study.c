@@ -86,8 +86,17 @@ static int refuse_flags(cli *c, const study_def *d) {
     return 0;
 }
 
+/* What is trained is scored, too, which precision auto is not for: better now than after hours. */
+static int check_device(cli *c) {
+    const char *device = cli_device(c), *words = device ? strchr(device, ':') : NULL;
+    if (!words || !strstr(words, ":auto")) return 0;
+    return cli_fail(c, EXIT_USAGE,
+                    "precision auto is for mnp train alone; take fp32, tf32, bf16 or mixed");
+}
+
 int study_run(const study_def *d, cli *c) {
     int code = refuse_flags(c, d);
+    if (code == 0) code = check_device(c);
     if (code) return code;
     study *s = env_alloc(&c->env, 1, d->bytes, "a study");
     if (!s) return cli_fail(c, EXIT_FAILED, "%s", c->env.error);

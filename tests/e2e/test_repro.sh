@@ -187,6 +187,7 @@ run "unknown precision" fails 1 "did you mean fp32?" "$MNP" repro table1 --model
 run "unknown flag" fails 2 "--models" "$MNP" repro table1 --model np --out bad
 run "a name twice" fails 2 "np twice" "$MNP" repro table1 --models np,np --out bad
 run "an empty name" fails 2 "a,b,c" "$MNP" repro table1 --models np, --out bad
+run "precision auto" fails 2 "mnp train alone" "$MNP" repro table1 --models np --data rbf --device auto --math auto --out bad
 run "steps and seconds" fails 2 "exclude" "$MNP" repro table1 --steps 3 --seconds 3 --out bad
 run "ablation of one data set" fails 2 "one data set" "$MNP" repro ablation --data rbf,sde --out bad
 run "a folder that cannot be made" fails 1 "no/such" "$MNP" repro table1 $micro --out no/such

@@ -332,7 +332,7 @@ static void precisions_of(const char *preset, int64_t batch) {
     const float *want = full.b->gradient(full.exec);
     for (int math = MATH_TF32; math <= MATH_MIXED; math++) {
         static const char *const names[] = {"fp32", "tf32", "bf16", "mixed"};
-        static const double most[] = {0, 0.02, 0.1, 0.01};
+        static const double most[] = {0, 0.02, 0.1, 0.02}; /* mixed: its encoder is that of tf32 */
         if (training_open(&fast, "cuda", preset, (exec_opts){.math = (exec_math)math}, 0))
             training_steps(&fast, batch, 1);
         double g = apart(fast.b->gradient(fast.exec), want, full.m->params.trainable);

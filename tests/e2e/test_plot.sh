@@ -72,7 +72,7 @@ log_curves() {
 }
 log_without_scores() {
     sed 1q m.log.csv >short.csv
-    printf '1,2,0.1,1,NA,0.001,1\n2,1.5,0.2,1,NA,0.001,2\n' >>short.csv
+    printf '%s,NA,NA,NA\n' 1,2,0.1,1,NA,0.001,1 2,1.5,0.2,1,NA,0.001,2 >>short.csv
     "$MNP" plot --log short.csv --out l.svg && shows l.svg loss && ! grep -q 'validation score' l.svg
 }
 json() {

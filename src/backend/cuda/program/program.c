@@ -55,6 +55,7 @@ _Static_assert((int)DSAMPLE_TAG == (int)SAMPLE_TAG && GAUSS_KIND == 0 && SIGMA_S
                "gauss");
 _Static_assert(POOL_OVER == 0 && POOL_MEAN == 1 && REDUCE_RANGE == 0 && REDUCE_FACTOR == 0,
                "pool, reduce");
+_Static_assert((int)ATTENTION_GRAD_QV == (int)ATTENTION_QV, "attention");
 _Static_assert((int)DREPORT_COUNT == (int)REPORT_COUNT && ACT_RELU == 1, "report, act");
 
 static dev_operand operand_of(const plan *p, const cuda_program *out, val v) {
@@ -71,12 +72,26 @@ static dev_operand operand_of(const plan *p, const cuda_program *out, val v) {
                          .is_double = at->type == TYPE_F64};
 }
 
-/* bfloat16 is for the encoder alone: attention, and products with its weights. */
-static bool in_encoder(const plan *p, const instr *ins) {
-    if (ins->op == OP_attention || ins->op == OP_attention_grad) return true;
-    if (ins->op != OP_linear && ins->op != OP_linear_grad) return false;
-    const value *w = &p->values[ins->in[LINEAR_W]];
+/* The instruction that makes v; NULL: it is no result. */
+static const instr *maker_of(const plan *p, val v) {
+    for (int32_t i = 0; i < p->n_instrs; i++)
+        for (int j = 0; j < INSTR_OUT; j++)
+            if (p->instrs[i].out[j] == v) return &p->instrs[i];
+    return NULL;
+}
+
+static bool has_encoder_weight(const plan *p, const instr *linear) {
+    const value *w = &p->values[linear->in[LINEAR_W]];
     return w->store == STORE_PARAM && strncmp(p->params->list[w->param].name, "enc.", 4) == 0;
+}
+
+/* Products with weights of the encoder, and attention whose queries such a product made: maps that
+ * see the context, and tnp, have attention of their own. */
+static bool in_encoder(const plan *p, const instr *ins) {
+    if (ins->op == OP_linear || ins->op == OP_linear_grad) return has_encoder_weight(p, ins);
+    if (ins->op != OP_attention && ins->op != OP_attention_grad) return false;
+    const instr *q = maker_of(p, ins->in[ATTENTION_QV]);
+    return !q || q->op != OP_linear || has_encoder_weight(p, q);
 }
 
 static int32_t math_of(const plan *p, const instr *ins, exec_math math) {

@@ -129,26 +129,28 @@ static void draws(void) {
     CHECK(number(json_get(root, "rows")) == 8 && number(json_get(root, "cols")) == 6);
 }
 
-/* Lines while it works, and last the reply of the same call without lines. */
+/* Lines while it works, and last the reply of the same call without lines. That call comes second: a
+ * worker keeps what it drew, and has nothing to tell when it is asked for the same again. */
 static void tells_progress(void) {
     static const char body[] =
         "{\"model\":\"mnp-monotonic\",\"context\":{\"x\":[-1,0,1],\"y\":[-0.5,"
         "0,0.4]},\"grid\":[-2,2,9],\"condition\":\"exact\",\"samples\":8,\"gradients\":20}";
-    double want = number(json_at(json_get(called("predict", 200, body), "mean"), 4));
     CHECK(serve_ask(&server, "POST /v1/predict",
                     "Content-Type: application/json\r\nAccept: application/x-ndjson\r\n", body,
                     &reply) == 200);
     CHECK(strstr(reply.head, "Content-Type: application/x-ndjson\r\n"));
     int lines = 0, progress = 0;
+    double mean = NAN;
     bool last = false;
     for (char *at = reply.body, *end; (end = strchr(at, '\n')); at = end + 1, lines++) {
         const json_value *root = parsed(at, (size_t)(end - at));
         CHECK(!last);
         progress += json_get(root, "total") && number(json_get(root, "total")) > 0;
         last = json_get(root, "reply") != NULL;
-        if (last) NEAR(number(json_at(json_get(json_get(root, "reply"), "mean"), 4)), want, 0, 0);
+        if (last) mean = number(json_at(json_get(json_get(root, "reply"), "mean"), 4));
     }
     CHECK(last && progress > 0 && lines == progress + 1);
+    NEAR(mean, number(json_at(json_get(called("predict", 200, body), "mean"), 4)), 0, 0);
     CHECK(serve_ask(&server, "POST /v1/predict",
                     "Content-Type: application/json\r\nAccept: application/x-ndjson\r\n",
                     "{\"model\":\"none\"}", &reply) == 200);

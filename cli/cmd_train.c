@@ -16,8 +16,8 @@ static const flag_def flags[] = {
     {"seconds", "S", "train for this long; the number of steps is chosen and printed"},
     {"preset", "P",
      "how large the model is: tiny learns in minutes, paper is as published (default: tiny for a "
-     "CSV file of fewer than 5000 curves, otherwise paper); wide is paper with noisier latents; "
-     "wheel, wheel5 are for bandits, image, image-small for images"},
+     "CSV file of fewer than 5000 curves, image for images, otherwise paper); wide is paper with "
+     "noisier latents; wheel, wheel5 are for bandits, image, image-small for images"},
     {"model", "M",
      "what to train: mnp (default), or lmm, np, gp, gp-authors, cbp, cnp, tnp, convcnp, oracle to "
      "compare with; for bandits also maml, c-bruno"},
@@ -68,6 +68,10 @@ static int choose_steps(cli *c, training *t, double seconds) {
     return 0;
 }
 
+static bool is_network(const training *t) {
+    return strcmp(t->process, "mnp") == 0 || strcmp(t->process, "np") == 0;
+}
+
 /* --init M: the size of the model and its options are M's. */
 static int load_init(cli *c, training *t) {
     static const char *const fixed[] = {"preset", "seeds"};
@@ -105,7 +109,7 @@ static int start_fresh(cli *c, training *t) {
     if (code) return code;
     mnp_status status = source_open_pair(c, cli_text(c, "data", NULL), &t->train, &t->valid);
     if (status != MNP_OK) return cli_failed(c, status);
-    if (!cli_has(c, "preset")) t->preset = mnp_data_preset(t->train);
+    if (!cli_has(c, "preset") && is_network(t)) t->preset = mnp_data_preset(t->train);
     double seconds = cli_real(c, "seconds", 0, 1, 1e7);
     if (cli_bad(c)) return c->status;
     if (seconds > 0 && cli_has(c, "steps"))
@@ -190,14 +194,17 @@ static int start(cli *c, training *t, const char *out) {
 }
 
 static void say_start(cli *c, const training *t) {
-    bool network = strcmp(t->process, "mnp") == 0 || strcmp(t->process, "np") == 0;
+    bool network = is_network(t);
     mnp_train_report r = training_report(t);
     char count[TEXT_NUMBER];
     cli_say_lines(c, mnp_data_report(t->train));
     source_warn(c, t->train);
-    if (network && !cli_has(c, "preset") && t->preset && strcmp(t->preset, "tiny") == 0)
+    const char *suits = cli_has(c, "preset") || !t->preset ? "" : t->preset;
+    if (strcmp(suits, "tiny") == 0)
         cli_say(c, "preset tiny: there are fewer than 5000 curves (--preset says otherwise); 'mnp "
                    "fit' compares models");
+    if (strcmp(suits, "image") == 0)
+        cli_say(c, "preset image: these are images (--preset image-small has small networks)");
     cli_say(c, "%s parameters, seed %llu, steps %lld to %lld",
             text_count(count, (double)mnp_model_parameters(t->model)), (unsigned long long)t->seed,
             (long long)r.step, (long long)t->stop_at);

@@ -205,8 +205,8 @@ MNP_API mnp_status mnp_data_function(mnp_ctx *ctx, const mnp_data *data, int64_t
                                      const float **x, const float **y);
 MNP_API double mnp_data_x_origin(const mnp_data *data, int64_t k);
 MNP_API double mnp_data_y_origin(const mnp_data *data);
-/* The preset that suits the data: "tiny" for a person's table of fewer than 5000 curves, otherwise
- * "paper". */
+/* The preset of mnp and np that suits the data: "tiny" for a person's table of fewer than 5000
+ * curves, "image" for images, otherwise "paper". Other processes have no "image". */
 MNP_API const char *mnp_data_preset(const mnp_data *data);
 MNP_API mnp_status mnp_data_write_csv(mnp_ctx *ctx, const mnp_data *data, const char *path);
 /* Curves of a built-in family with their contexts and targets, as mnp_evaluate() with this seed and
@@ -221,9 +221,10 @@ MNP_API const char *mnp_data_family(int k, const char **help);
 /* ---- models ---------------------------------------------------------------------------------- */
 
 /* process (NULL = "mnp") is one of mnp_model_process(), where "oracle" needs the data of a family
- * drawn from a Gaussian process; preset (NULL = mnp_data_preset()) one of mnp_model_preset();
- * options "T=5 rff=40" on top of it, or NULL. The data fix the number of inputs, the frequency
- * scale and, for files, the standardisation; NULL makes a model of one input, unscaled. */
+ * drawn from a Gaussian process; preset (NULL = what suits the data, as mnp_data_preset()) one of
+ * mnp_model_preset(); options "T=5 rff=40" on top of it, or NULL. The data fix the number of
+ * inputs, the frequency scale and, for files, the standardisation; NULL makes a model of one input,
+ * unscaled. */
 MNP_API mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *preset,
                                     const char *options, const mnp_data *data, uint64_t seed,
                                     mnp_model **out);

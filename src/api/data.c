@@ -188,7 +188,7 @@ void mnp_data_destroy(mnp_data *data) {
 }
 
 const char *mnp_data_preset(const mnp_data *data) {
-    return model_preset_for(data ? data->d : NULL);
+    return model_preset_for("mnp", data ? data->d : NULL);
 }
 
 int64_t mnp_data_functions(const mnp_data *data) {

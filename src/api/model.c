@@ -35,8 +35,8 @@ mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *prese
     MNP_TRY(check_given(&ctx->env, out, "out"));
     model *m = NULL;
     const dataset *d = data ? data->d : NULL;
-    model_wish wish = {process ? process : "mnp", preset ? preset : model_preset_for(d), options,
-                       seed};
+    model_wish wish = {.process = process ? process : "mnp", .options = options, .seed = seed};
+    wish.preset = preset ? preset : model_preset_for(wish.process, d);
     MNP_TRY(model_for_data(&ctx->env, &wish, d, &m));
     return model_wrap(ctx, m, out);
 }

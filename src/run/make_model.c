@@ -150,8 +150,10 @@ static void set_grid(const dataset *d, model_spec *s) {
         s->grid_lo = lo - room * width, s->grid_hi = hi + room * width;
 }
 
-const char *model_preset_for(const dataset *d) {
+const char *model_preset_for(const char *process, const dataset *d) {
     enum { FEW = 5000 };
+    bool latents = strcmp(process, "mnp") == 0 || strcmp(process, "np") == 0;
+    if (d && d->rows && latents) return "image";
     return d && d->roles && d->functions < FEW ? "tiny" : "paper";
 }
 

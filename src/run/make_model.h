@@ -14,7 +14,7 @@ typedef struct model_wish {
 
 /* The preset for a wish that names none: what a published model needs would only learn a table of
  * few curves by heart. d may be NULL. */
-const char *model_preset_for(const dataset *d);
+const char *model_preset_for(const char *process, const dataset *d);
 /* d may be NULL: one input, unscaled. */
 mnp_status model_for_data(env *e, const model_wish *wish, const dataset *d, model **out);
 

@@ -82,6 +82,17 @@ run "the same in any blocks" awk -v a="$(prior --proposal 50)" -v b="$(prior)" \
 run "another number of threads" train --data images:c --out m3.safetensors --threads 3
 run "the same model" cmp m.safetensors m3.safetensors
 run "a neural process" train --data images:c --model np --out np.safetensors
+by_default() { # the preset of images, said in a line; other processes have theirs
+    "$MNP" train --data images:c --steps 1 --batch 2 --set valid_functions=2 --out i.safetensors "$@" >err.txt 2>&1 &&
+        "$MNP" info i.safetensors >info.txt
+}
+run "without a preset that of images" by_default
+run "has its networks" grep -q 'encoder=isab.* n_inducing=32 ' info.txt
+run "and says so" grep -q 'preset image: these are images' err.txt
+run "a preset is taken as it is" by_default --preset image-small
+run "with its networks" grep -q 'encoder=isab.* n_inducing=16 ' info.txt
+run "without a word" bash -c '! grep -q "preset image" err.txt'
+run "a predictor has its own" by_default --model cnp
 run "an array" gen --images 12 --size 16 --seed 3 --value gray --out c.npy
 run "trains a model too" train --data images:c.npy --out g.safetensors
 mkdir pngs && run "pictures" gen --images 12 --size 16 --seed 3 --out d --png 12

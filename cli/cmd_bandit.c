@@ -121,14 +121,19 @@ static int replay_log(cli *c, const mnp_model *m, const mnp_bandit_opts *o) {
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+/* A single trial has no deviation. */
+static void say_regret(const cli *c, const char *name, double mean, double sd, double se) {
+    char spread[64] = "";
+    if (isfinite(se)) snprintf(spread, sizeof spread, "  sd %.3f  se %.3f", sd, se);
+    cli_say(c, "  %-18s %8.3f %%%s", name, mean, spread);
+}
+
 static void report(cli *c, const mnp_bandit_opts *o, const mnp_bandit_scores *s) {
     cli_say(c, "%s%s%s on wheels of delta %g: %lld trials of %lld steps, %s, seed %llu", o->agent,
             c->n_args ? " " : "", c->n_args ? c->args[0] : "", o->delta, (long long)o->trials,
             (long long)o->steps, o->policy, (unsigned long long)c->seed);
-    cli_say(c, "  cumulative regret  %8.3f %%  sd %.3f  se %.3f", s->cumulative, s->cumulative_sd,
-            s->cumulative_se);
-    cli_say(c, "  simple regret      %8.3f %%  sd %.3f  se %.3f", s->simple, s->simple_sd,
-            s->simple_se);
+    say_regret(c, "cumulative regret", s->cumulative, s->cumulative_sd, s->cumulative_se);
+    say_regret(c, "simple regret", s->simple, s->simple_sd, s->simple_se);
     cli_say(c,
             "  100 %% are the uniform agent's %.4f a step (%.4f at the end); %.3g s a trial, "
             "%.3g us a step",

@@ -9,22 +9,25 @@ static const flag_def flags[] = {
     {"models", "A,B",
      "table1: which models (default oracle,gp,cbp,np,mnp); table2: folder of "
      "wheel-*.safetensors (default models); table3: folder of geofluvial*.safetensors; predictive: "
-     "rows by name, or files (default: all rows)"},
+     "rows by name, files, or a folder of files (default: all rows)"},
     {"trained", "DIR",
      "table1: read networks from DIR/MODEL-DATA[-sSEED].safetensors instead of training them; "
      "predictive: from DIR/ROW-TASK.safetensors (default models)"},
     {"images", "A,B", "table3: folders of images, one for each size (default: drawn, 128 and 64)"},
-    {"data", "C,D", "families or CSV files (default: the six families; ablation: monotonic)"},
+    {"data", "C,D",
+     "families or CSV files (default: the six families; ablation: monotonic; predictive: its 13 "
+     "tasks, quick rbf,tnp-rbf)"},
     {"protocol", "P", "strict|authors|both: what the tables show (default both)"},
     {"functions", "N", "test functions (default 5000, quick 500; predictive 2000, quick 20)"},
     {"train-functions", "N",
-     "training functions (default 50000; quick 5000; wheels of table2: 4000, quick 64)"},
+     "training functions (default 50000; quick 5000, predictive 2000; wheels of table2: 4000, "
+     "quick 64)"},
     {"seeds", "K",
      "training runs of each, with seeds from --seed on (default 5; quick and ablation 1)"},
     {"steps", "N", "training steps of each (default: by model)"},
     {"seconds", "S", "instead of --steps: train each for about this long"},
     {"batch", "B", "functions in a batch (default: by model)"},
-    {"samples", "L", "table1: draws of the latents for each score (default 20)"},
+    {"samples", "L", "table1, predictive: draws of the latents for each score (default 20)"},
     {"preset", "P", "paper|tiny (default paper; quick tiny)"},
     {"out", "DIR", "folder for results and tables (default repro-STUDY)"},
     {"cache", "DIR", "keep generated functions there"},
@@ -66,7 +69,7 @@ static int run(cli *c) {
 static void list_studies(FILE *to) {
     const study_def *d;
     fprintf(to, "\nstudies:\n");
-    for (int k = 0; (d = study_at(k)); k++) fprintf(to, "  %-9s %s\n", d->name, d->help);
+    for (int k = 0; (d = study_at(k)); k++) fprintf(to, "  %-10s %s\n", d->name, d->help);
 }
 
 const command command_repro = {

@@ -16,10 +16,20 @@ static void on_progress(void *user, int64_t done, int64_t total) {
     progress_show(user, done, "");
 }
 
+/* A single function has no standard error. */
+static const char *error_text(char out[32], double se) {
+    if (isfinite(se))
+        snprintf(out, 32, "%.4f", se);
+    else
+        snprintf(out, 32, "-");
+    return out;
+}
+
 static void say_score(const cli *c, const char *name, double mean, double se, double pooled) {
     if (isnan(mean)) return;
-    cli_say(c, "  %-16s %8.4f +- %.4f nats per target; over all targets %.4f", name, mean, se,
-            pooled);
+    char error[32];
+    cli_say(c, "  %-16s %8.4f +- %s nats per target; over all targets %.4f", name, mean,
+            error_text(error, se), pooled);
 }
 
 static void say(const cli *c, const mnp_data *data, const mnp_truth *rows) {
@@ -33,10 +43,12 @@ static void say(const cli *c, const mnp_data *data, const mnp_truth *rows) {
     cli_say(c, "  by context size     joint    error   each by itself    error");
     for (int k = 1; k < MNP_PREDICTIVE_ROWS; k++) {
         const mnp_truth *r = &rows[k];
+        char joint[32], marginal[32];
         if (!r->functions) continue;
-        cli_say(c, "    %4lld - %-8lld %9.4f %8.4f        %9.4f %8.4f  (%lld functions)",
-                (long long)r->context_lo, (long long)r->context_hi, r->joint, r->joint_se,
-                r->marginal, r->marginal_se, (long long)r->functions);
+        cli_say(c, "    %4lld - %-8lld %9.4f %8s        %9.4f %8s  (%lld functions)",
+                (long long)r->context_lo, (long long)r->context_hi, r->joint,
+                error_text(joint, r->joint_se), r->marginal, error_text(marginal, r->marginal_se),
+                (long long)r->functions);
     }
 }
 

@@ -371,7 +371,7 @@ static int pictures(study *s) {
 const study_def study_ablation = {
     .name = "ablation",
     .help = "steps T, transition, encoder, Fourier features and importance samples: score,\n"
-            "            conditional-consistency gap, time and memory",
+            "             conditional-consistency gap, time and memory",
     .bytes = sizeof(runs),
     .prepare = prepare,
     RUN_CELLS,

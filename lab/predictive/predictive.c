@@ -473,11 +473,12 @@ static void close_study(study *of) {
 
 const study_def study_predictive = {
     .name = "predictive",
-    .help = "what models answer, given a few points of a function: densities of targets one by\n"
-            "            one and together, CRPS, coverage, KL, how far from the truth, by context\n"
-            "            size and on the tasks of the literature; paired by function. Models are\n"
-            "            files DIR/ROW-TASK.safetensors (--trained DIR); a missing one is a gap,\n"
-            "            or is trained where --steps or --quick say so",
+    .help =
+        "what models answer, given a few points of a function: densities of targets one by\n"
+        "             one and together, CRPS, coverage, KL, how far from the truth, by context\n"
+        "             size and on the tasks of the literature; paired by function. Models are\n"
+        "             files DIR/ROW-TASK.safetensors (--trained DIR); a missing one is a gap,\n"
+        "             or is trained where --steps or --quick say so",
     .refused = "images protocol seeds seconds agents deltas horizon trials",
     .bytes = sizeof(predictive),
     .prepare = prepare,

@@ -268,8 +268,8 @@ const study_def study_table2 = {
     .name = "table2",
     .help =
         "every agent on the wheel bandit, at two horizons: cumulative and simple regret,\n"
-        "            the paper's numbers beside them, regret curves and the wheels as they are\n"
-        "            played",
+        "             the paper's numbers beside them, regret curves and the wheels as they are\n"
+        "             played",
     .refused =
         "data protocol functions seeds seconds batch samples preset cache device math kernels",
     .bytes = sizeof(table2),

@@ -241,9 +241,9 @@ const study_def study_table3 = {
     .name = "table3",
     .help =
         "mnp, np and two kinds of kriging on river images: seven contexts, two sizes,\n"
-        "            targets with noise and without; --models DIR holds geofluvial.safetensors\n"
-        "            and geofluvial-np.safetensors (or -64, -128 for one size), the rest is\n"
-        "            trained",
+        "             targets with noise and without; --models DIR holds geofluvial.safetensors\n"
+        "             and geofluvial-np.safetensors (or -64, -128 for one size), the rest is\n"
+        "             trained",
     .refused = "data protocol seeds seconds",
     .bytes = sizeof(table3),
     .prepare = prepare,

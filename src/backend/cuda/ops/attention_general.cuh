@@ -268,11 +268,12 @@ template <int DT> FN void weighted_meet(Weighted<DT> &r, int parts, int part) {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const float top = *met_at(other, WORDS, i), most = fmaxf(r.top[i], top);
-            if (top == -INFINITY) continue; /* it had no keys */
+            const float sum = *met_at(other, WORDS, 2 + i);
+            if (top == -INFINITY && sum == 0.0f) continue; /* it had no keys; a NaN goes on */
             const float f = fast_exp2(top - most);
             weighted_scale<DT>(r, i, fast_exp2(r.top[i] - most));
             r.top[i] = most;
-            r.sum[i] += f * *met_at(other, WORDS, 2 + i);
+            r.sum[i] += f * sum;
 #pragma unroll
             for (int j = 0; j < 4 * DT; j++)
                 r.o[j >> 1][2 * i + (j & 1)] +=

@@ -158,13 +158,14 @@ FN void gradients_meet(Gradients<DT, KEYS> &r, int parts, int part) {
             r.sum[k / (8 * DT)][k % (8 * DT) >> 2][k & 3] += *met_at(other, WORDS, i);
 }
 
-/* All of them at once, or where these do not fit one half after the other. */
+/* All of them at once, or where these do not fit one half after the other; what the factor of
+ * gradients is made of stays where it is. */
 template <int DT, bool KEYS> FN void gradients_meet(Gradients<DT, KEYS> &r, int parts, int part) {
     constexpr int ALL = (KEYS ? 16 : 8) * DT;
-    if constexpr (ALL * THREADS <= WORK_WORDS) {
+    if constexpr (ALL * THREADS <= GRAD_ROOM) {
         gradients_meet<DT, KEYS, 0, ALL>(r, parts, part);
     } else {
-        static_assert(ALL / 2 * THREADS <= WORK_WORDS, "half of the sums fit");
+        static_assert(ALL / 2 * THREADS <= GRAD_ROOM, "half of the sums fit");
         gradients_meet<DT, KEYS, 0, ALL / 2>(r, parts, part);
         gradients_meet<DT, KEYS, ALL / 2, ALL / 2>(r, parts, part);
     }

@@ -9,7 +9,9 @@
  * A row is padded with zeros to DT sixteens of numbers, at most SLAB of them. A deeper head is
  * taken in slabs of SLAB numbers: scores are summed over the slabs that pass one after the other,
  * the last of them gives the results of its own columns, and all of it is repeated for each slab.
- */
+ *
+ * Shared memory: the round's tiles (tiles, 16, P), then for each of its heads rows of k and of v
+ * (rows, P) each (Rounds); what warps found (warp, number, lane) lies over all of it. */
 #ifndef MNP_CUDA_OPS_ATTENTION_GENERAL_CUH
 #define MNP_CUDA_OPS_ATTENTION_GENERAL_CUH
 

@@ -3,7 +3,11 @@
  *
  * It goes over the scores twice, with tiles of queries for dq and with tiles of keys for dk and dv:
  * no sum but that of a tile's warps crosses warps, and this one has an order. Products start from
- * -lse and -delta (attention_resident_grad.cuh). */
+ * -lse and -delta (attention_resident_grad.cuh).
+ *
+ * Shared memory: the round's tiles, x and then y, (tiles, 16, P) each; of each of its heads rows of
+ * the other side, x and y, (rows, P) each; in the pass by keys what products start from, lse and
+ * delta, (heads, 2 rows) each; at the end the largest numbers (attention_grad_factor.cuh). */
 #ifndef MNP_CUDA_OPS_ATTENTION_GENERAL_GRAD_CUH
 #define MNP_CUDA_OPS_ATTENTION_GENERAL_GRAD_CUH
 

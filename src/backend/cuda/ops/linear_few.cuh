@@ -1,7 +1,13 @@
 /* linear_few.cuh: the dense layer on a few rows (heads, seeds, latents), forward and reverse, two
  * rows at a time. A team's loads of the weight go first, then the rows come to shared memory, so
  * that it waits for memory once. One code serves all shapes: small instructions run side by side,
- * and what they wait for most is code that is not in the caches. */
+ * and what they wait for most is code that is not in the caches. Shapes: linear.cuh.
+ *
+ * Shared memory, of each team its share (Team::buf()):
+ *
+ *   forward   pairs of x (K and a little), then sums (slices, 2, ld)
+ *   dx        G of both rows (2, ld) and zeros
+ *   dw, db    the same, then pairs of x (K) */
 #ifndef MNP_CUDA_OPS_LINEAR_FEW_CUH
 #define MNP_CUDA_OPS_LINEAR_FEW_CUH
 

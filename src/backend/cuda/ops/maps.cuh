@@ -1,6 +1,13 @@
-/* maps.cuh: the pointwise maps: rational-quadratic spline and affine, a thread per point; four to a
- * point for the usual spline of ten bins. The bin is found without branches; the reverse pass does
- * the forward again. A gradient that samples share is added up by the thread that owns the row. */
+/* maps.cuh: the pointwise maps: rational-quadratic spline and affine (op/rqs.c, op/affine.c).
+ *
+ *   y (n), raw (n, 3 K - 1 or 2), before (n) or none:   out (n), logdet (n) = before + log |slope|
+ *
+ * raw of a spline has K widths, K heights, K - 1 slopes. A thread takes a point; four do for the
+ * usual spline of ten bins. The bin is found without branches; the reverse pass does the forward
+ * again. A gradient that samples share is added up by the thread that owns the row.
+ *
+ * Shared memory: with four threads to a point raw of 128 points, POINT_PITCH words each, over which
+ * the reverse pass writes its gradient. */
 #ifdef CUDA_OP
 CUDA_OP(BLOCK, rqs_to_noise, op_rqs(ins))
 CUDA_OP(BLOCK, rqs_to_noise_grad, op_rqs_grad(ins))

@@ -41,7 +41,7 @@ export TORCHINDUCTOR_CACHE_DIR=${TORCHINDUCTOR_CACHE_DIR:-/tmp/torch-shapes-$(id
 say() { echo "compare_shapes.sh: $*" >&2; }
 if [ ! -x "$MNP" ] && [ "$MNP" = build/mnp ]; then
     say "there is no build/mnp: make"
-    make -j"$(nproc)" >/dev/null
+    timeout "$seconds" make -j"$(nproc)" >/dev/null
 fi
 [ -x "$MNP" ] || { say "there is no $MNP" && exit 1; }
 
@@ -63,10 +63,10 @@ else
 fi
 mkdir -p "$RESULTS"
 rows=$RESULTS/shapes-$name-mnp.json ways_of_peer=$RESULTS/shapes-$name-torch.jsonl table=$RESULTS/shapes-$name.txt
-rm -f "$rows" "$ways_of_peer" "$table"
 
-"$MNP" "${own[@]}" ${shapes:+--shapes "$shapes"} --rounds 0 >"$work/listed" 2>"$work/told" ||
+"$MNP" "${own[@]}" ${shapes:+--shapes "$shapes"} --rounds 0 --threads 1 >"$work/listed" 2>"$work/told" ||
     { tail -n 1 "$work/told" >&2 && exit 1; }
+rm -f "$rows" "$ways_of_peer" "$table"
 
 # Rows of these shapes in a process of its own. Prints the names that have an error.
 run_rows() { # MATH END NAME,NAME

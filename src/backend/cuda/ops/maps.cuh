@@ -129,7 +129,8 @@ FN void bring_raw(const View &raw, int i0, int here) {
     }
 }
 
-/* A lane's point of those from i0 on. */
+/* A lane's point of those from i0 on. Where there is none its row holds anything, and is its own:
+ * other rows are written to while it reads. */
 struct LanePoint {
     int i;
     bool own;      /* there is one, and this is its first lane */
@@ -138,7 +139,7 @@ struct LanePoint {
     MEMBER LanePoint(const View &y, const Spline &o, int i0, int here) {
         const int point = threadIdx.x / 4;
         valid = point < here, own = valid && threadIdx.x % 4 == 0;
-        i = i0 + (valid ? point : 0), raw = work() + (valid ? point : 0) * POINT_PITCH;
+        i = i0 + (valid ? point : 0), raw = work() + point * POINT_PITCH;
         v = y.p[(int64_t)shared_row(y, i) * y.ld];
         inside = v >= -o.bound && v <= o.bound;
     }

@@ -58,8 +58,9 @@ static __device__ __noinline__ void few_forward(const dev_instr &ins, int r0, in
     const Strips strip(w.ld / 4, t); /* its row is the slice */
     const int slices = min((int)FEW_SLICES, strip.rows),
               per = quotient(w.rows + slices - 1, slices);
-    const int slice = strip.row, lo = slice < slices ? slice * per : w.rows;
-    const int hi = min(lo + per, w.rows), c = strip.c;
+    const int slice = strip.row, c = strip.c;
+    const bool mine = slice < slices; /* those left over read x as the first, and no weight */
+    const int lo = mine ? slice * per : 0, hi = mine ? min(lo + per, w.rows) : 0;
     const float4 none = make_float4(0, 0, 0, 0);
     const int filled = slices * per + FEW_BATCH;
     float2 *xs = (float2 *)t.buf();                    /* (filled) */

@@ -3,12 +3,15 @@
   options, weights = read_model("m.safetensors")     weights by name, (in, out), float32
   latent_noise(seed, functions, samples, T, d_z)     (T, samples, functions, d_z), as mnp eval draws it
 
-NumPy alone.
+NumPy alone; options are read without it.
 """
 import json
 import struct
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError:
+    np = None
 
 LATENT_EVAL = 7  # rng_purpose of src/base/rng.h
 

@@ -65,10 +65,11 @@ class Shape:
     @classmethod
     def of(cls, options):
         """From all options of a model, those that are not of the chain left out."""
-        for name in ("kl", "sigma_z"):
-            if options.get(name, {"kl": "analytic", "sigma_z": "sigmoid"}[name]) not in (
-                    "analytic", "sigmoid"):
-                raise ValueError(f"the peer has no {name}={options[name]}")
+        for name, only in (("kl", "analytic"), ("sigma_z", "sigmoid"), ("attend", False)):
+            if options.get(name, only) != only:
+                raise ValueError(f"the peer has no {name}={'on' if options[name] is True else options[name]}")
+        if options.get("transition") == "affine" and options.get("kappa") == 0:
+            raise ValueError("the peer has no softplus in affine maps: kappa=0")
         known = {f.name for f in dataclasses.fields(cls)}
         return cls(**{k: v for k, v in options.items() if k in known})
 

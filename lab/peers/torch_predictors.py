@@ -8,6 +8,7 @@ objective and schedule; for scores and times beside `mnp train --model tnp` on t
   mnp train --data rbf --functions 20000 --seed 1 --model tnp --steps 20000 --device cuda --math tf32 --out t.safetensors
   mnp eval t.last.safetensors --data rbf --seed 1 --functions 5000 --draws 0
 
+The line of JSON comes twice, first without the time of a step alone: the score is there when training ends.
 Both score the points outside the contexts, with the contexts of test.npz, in nats per point. On a GPU
 the step is compiled (--compile) and captured. Sets are padded to the largest context and masked, as
 contexts differ in size; a benchmark of one size (torch_shapes.py) has no mask and asks for the points
@@ -23,6 +24,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import numpy as np
@@ -369,18 +371,29 @@ def train(o):
         options = dataclasses.replace(options, grid_lo=lo - 0.1 * (hi - lo), grid_hi=hi + 0.1 * (hi - lo))
     how = (lambda f: torch.compile(f, dynamic=False)) if o.compile else (lambda f: f)
     net = Predictor(options, draw_weights(options), o.math == "bf16", how).to(device)
+    from torch_shapes import start_again
     from torch_step import Step
+    watch = threading.Timer(o.compile_limit, start_again, [f"not compiled within {o.compile_limit} s"])
+    watch.daemon = True
+    if o.compile:
+        watch.start()
     step = Step(net, batches.next(), batches.hi, None, o.device == "cuda", clip=o.clip)
+    watch.cancel()
     start = time.perf_counter()
     for k in range(o.steps):
         step.run(rate(k, o), *batches.next())
+        if (k + 1) % max(1, o.steps // 10) == 0:
+            print(f"step {k + 1}, {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
     if o.device == "cuda":
         torch.cuda.synchronize()
     seconds = time.perf_counter() - start
     loglik, se = score(net, o.test, device)
+    said = {"model": o.model, "device": o.device, "math": o.math, "steps": o.steps, "batch": o.batch,
+            "compiled": o.compile, "note": o.gave_up, "ms": 1e3 * seconds / o.steps, "loglik": loglik, "se": se,
+            "loss": float(step.loss.detach())}
+    print(json.dumps(said), flush=True)
     alone = step.times([batches.next() for _ in range(4)], 20, 2.0)  # trains on: the score is taken
-    print(json.dumps({"model": o.model, "device": o.device, "math": o.math, "steps": o.steps, "batch": o.batch,
-                      "ms": 1e3 * seconds / o.steps, "ms_step": alone[len(alone) // 2], "loglik": loglik, "se": se, "loss": float(step.loss.detach())}))
+    print(json.dumps({**said, "ms_step": alone[len(alone) // 2]}), flush=True)
     return 0 if math.isfinite(loglik) else 1
 
 
@@ -456,7 +469,9 @@ def main():
     p.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     p.add_argument("--math", choices=["fp32", "tf32", "bf16"], default="fp32")
     p.add_argument("--compile", action="store_true", help="torch.compile")
+    p.add_argument("--compile-limit", type=float, default=300, help="seconds; then uncompiled (default 300)")
     p.add_argument("--threads", type=int, default=2, help="of the processor")
+    p.add_argument("--gave-up", help=argparse.SUPPRESS)  # why it is not compiled
     o = p.parse_args()
     torch.set_num_threads(o.threads)
     if o.check:

@@ -9,8 +9,8 @@ Every context has the largest size of its shape: nothing is padded or masked. A 
 several ways (--ways): products in tf32 or a bf16 encoder, fused (sdpa) or plain attention; always
 packed (torch_packed.py), compiled and, on a GPU, captured. Some processes compile side by side, then
 all wait, and the clock runs for one at a time. A way that has not compiled within --limit seconds
-runs captured and uncompiled, and its line says so; what fails says why. No way begins when --seconds
-are spent.
+runs captured and uncompiled, and its line says so; what fails says why. Each line is written when it
+is known. All ends within --seconds.
 """
 import argparse
 import json
@@ -23,7 +23,8 @@ import threading
 import time
 
 WAYS = "tf32:sdpa,bf16:sdpa,tf32:plain,bf16:plain"
-DEVICE_GB = 110  # of those that wait together
+LEAST_SECONDS = 20  # without so many no ways begin
+DEVICE_SHARE = 0.75  # of the device's memory, for those that wait together
 
 
 def read_rows(path):
@@ -110,7 +111,8 @@ def run_way(o):
     except Exception as error:  # the compiler's faults are many
         watch.cancel()
         why = f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0][:160]}"
-        if o.compile and not isinstance(error, torch.OutOfMemoryError):
+        hopeless = isinstance(error, torch.cuda.OutOfMemoryError) or str(error).startswith("the peer")
+        if o.compile and not hopeless:
             start_again(f"not compiled ({why})")
         print(json.dumps({"error": why}), flush=True)
         return 1
@@ -128,6 +130,17 @@ def run_way(o):
 
 
 # ---- all of them -----------------------------------------------------------------------------
+
+
+def understood(line):
+    """What a way says of itself: "ready" or a result. None: what a library printed."""
+    if line == "ready":
+        return line
+    try:
+        said = json.loads(line)
+    except ValueError:
+        return None
+    return said if isinstance(said, dict) and ("ms" in said or "error" in said) else None
 
 
 class Way:
@@ -152,15 +165,23 @@ class Way:
             to(None)
 
     def hear(self, until):
-        """The next line of the process; None: it ended or took too long, and is ended."""
-        try:
-            line = self.lines.get(timeout=max(0.1, until - time.perf_counter()))
-        except queue.Empty:
-            self.fail("out of time")
-            return None
-        if line is None:
-            self.fail(self.errors[-1][:160] if self.errors else "ended without a word")
-        return line
+        """What the process says next; None: it ended or took too long, and is ended."""
+        while True:
+            left = until - time.perf_counter()
+            try:
+                line = self.lines.get(timeout=max(0.1, left))
+            except queue.Empty:
+                self.fail("out of time")
+                return None
+            if line is None:
+                self.fail(self.errors[-1][:160] if self.errors else "ended without a word")
+                return None
+            said = understood(line)
+            if said is not None:
+                return said
+            if left < 0:  # it talks on
+                self.fail("out of time")
+                return None
 
     def fail(self, why):
         self.result = self.result or {"error": why}
@@ -169,20 +190,25 @@ class Way:
     def end(self):
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait()
+        try:
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            pass  # the driver holds it; the others need not wait
 
     def ready(self, until):
-        line = self.hear(until)
-        if line is not None and line != "ready":
-            self.result = json.loads(line)
+        said = self.hear(until)
+        if said is not None and said != "ready":
+            self.result = said
             self.end()
-        return self.result is None
 
     def clock(self, seconds):
-        self.process.stdin.write("go\n")
-        self.process.stdin.flush()
-        line = self.hear(time.perf_counter() + seconds)
-        self.result = self.result or json.loads(line)
+        try:
+            self.process.stdin.write("go\n")
+            self.process.stdin.flush()
+        except OSError:
+            pass  # it ended while it waited, and hear() finds out why
+        said = self.hear(time.perf_counter() + seconds)
+        self.result = self.result or (said if isinstance(said, dict) else {"error": "it did not run"})
         self.end()
 
 
@@ -211,6 +237,18 @@ def jobs_of(rows, ways):
     return seen
 
 
+def device_gigabytes(device):
+    """Of the memory of the first GPU, what ways that wait together may fill; a guess where nobody says."""
+    if device != "cuda":
+        return 8
+    try:
+        said = subprocess.run(["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"],
+                              capture_output=True, text=True, timeout=30).stdout.split()
+        return DEVICE_SHARE * 1.048576e-3 * float(said[0])
+    except (OSError, ValueError, IndexError, subprocess.TimeoutExpired):
+        return 30
+
+
 def waves(jobs, workers, gb):
     """Jobs that wait together: so many, and what fits into the device."""
     wave, used = [], 0.0
@@ -225,29 +263,48 @@ def waves(jobs, workers, gb):
         yield wave
 
 
+def told(w, out):
+    """The line of a way, printed and kept."""
+    line = {"shape": w.row["shape"], "way": w.way, "key": key_of(w.row), **w.result}
+    said = f"{line['ms']:10.4f} ms" if "ms" in line else line["error"]
+    note = "" if line.get("compiled", True) or "ms" not in line else f"  uncompiled: {line['note'] or '--eager'}"
+    print(f"{line['shape']:22} {w.way:11} {said}{note}", flush=True)
+    if out:
+        out.write(json.dumps(line) + "\n")
+        out.flush()
+
+
+def run_wave(o, wave, end, out):
+    """They compile side by side; then the clock runs for one after the other. `end`: of everything."""
+    now = time.perf_counter()
+    until = now + min(0.7 * (end - now), 2 * o.limit)
+    running = []
+    try:
+        running += [Way(o, *job) for job in wave]
+        for w in running:
+            w.ready(until)
+        for w in running:
+            left = end - time.perf_counter() - 1
+            if w.result is None and left < o.row_seconds:
+                w.fail("out of time")
+            elif w.result is None:
+                w.clock(min(60, 10 * o.row_seconds + 20, left))
+            told(w, out)
+    finally:
+        for w in running:
+            w.end()
+
+
 def run_all(o):
     start, count = time.perf_counter(), 0
     rows, out = read_rows(o.shapes), open(o.out, "a") if o.out else None
     jobs = jobs_of(rows, o.ways.split(","))
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(1, o.cores // o.workers)))
-    for wave in waves(jobs, o.workers, DEVICE_GB if o.device == "cuda" else 8):
-        left = o.seconds - (time.perf_counter() - start)
-        if left < 20:
+    for wave in waves(jobs, o.workers, device_gigabytes(o.device)):
+        if start + o.seconds - time.perf_counter() < LEAST_SECONDS:
             break
-        until = time.perf_counter() + min(left - 5, 2 * o.limit)
-        running = [Way(o, *job) for job in wave]
-        waiting = [w for w in running if w.ready(until)]
-        for w in waiting:
-            w.clock(min(60, 10 * o.row_seconds + 20))
-        for w in running:
-            count += 1
-            line = {"shape": w.row["shape"], "way": w.way, "key": key_of(w.row), **w.result}
-            told = f"{line['ms']:10.4f} ms" if "ms" in line else line["error"]
-            note = "" if line.get("compiled", True) or "ms" not in line else f"  uncompiled: {line['note'] or '--eager'}"
-            print(f"{line['shape']:22} {w.way:11} {told}{note}", flush=True)
-            if out:
-                out.write(json.dumps(line) + "\n")
-                out.flush()
+        run_wave(o, wave, start + o.seconds, out)
+        count += len(wave)
     print(f"{count} of {len(jobs)} ways of {len(rows)} shapes in {time.perf_counter() - start:.0f} s", flush=True)
     return 0
 
@@ -264,7 +321,11 @@ def check_all(o):
         options = read_options(row["options"])
         if options["kind"] != "mnp":
             continue
-        s = torch_chain.Shape.of(options)
+        try:
+            s = torch_chain.Shape.of(options)
+        except ValueError as error:
+            print(f"{row['shape']:22} {error}")
+            continue
         for masked, plain in ((False, False), (True, True)):
             part = 6 if row["seen"] < row["points"] else None
             want, got, off = torch_packed.check(s, 2, 10, 4, row["samples"], part, masked, plain, o.device)

@@ -89,14 +89,20 @@ static void ref_linear_grad(ref_run *r) {
         }
 }
 
-/* ---- cases: a = K, b = N, c = activation and residual ---------------------------------------- */
+/* ---- cases: a = K, b = N, c = activation and residual ----------------------------------------
+ * SILENT: no gradient comes to the layer, and x has one near 1e10 from another reader. */
 
-enum { PLAIN, RELU, RELU_RESIDUAL, NO_BIAS, RESIDUAL };
+enum { PLAIN, RELU, RELU_RESIDUAL, NO_BIAS, RESIDUAL, SILENT };
 
 static void build(case_build *b, const op_case *c) {
     val x = case_matrix(b, "x", EXT_N, 0, c->a, c->S > 1, true, CASE_NORMAL(0, 1));
     val w = case_weight(b, "w", c->a, c->b, 0.3);
     val bias = c->c == NO_BIAS ? VAL_NONE : case_weight(b, "b", 1, c->b, 0.3);
+    if (c->c == SILENT) {
+        case_output(b, op_scale(b->g, op_linear(b->g, x, w, bias, ACT_NONE, VAL_NONE), 0, 0));
+        case_output(b, op_scale(b->g, x, 1e10, 0));
+        return;
+    }
     act_kind act = c->c == RELU || c->c == RELU_RESIDUAL ? ACT_RELU : ACT_NONE;
     case_output(b, op_linear(b->g, x, w, bias, act,
                              c->c == RELU_RESIDUAL || c->c == RESIDUAL ? x : VAL_NONE));
@@ -118,6 +124,8 @@ static const op_case cases[] = {
     {"wide", 130, 40, 1, 128, 384, PLAIN, 0, CASE_NO_FD | CASE_MODES, 0, 0},
     {"wide, samples", 50, 20, 3, 250, 270, NO_BIAS, 0, CASE_NO_FD | CASE_MODES, 0, 0},
     {"deep", 40, 20, 1, 530, 40, PLAIN, 0, CASE_NO_FD | CASE_MODES, 0, 0},
+    {"few rows, deep", 3, 1, 1, 160, 20, PLAIN, 0, 0, 0, 0},
+    {"without a gradient", 40, 20, 1, 48, 32, SILENT, 0, CASE_NO_FD | CASE_MODES, 0, 0},
 };
 
 const op_def op_linear_def = {.name = "linear",

@@ -30,6 +30,7 @@
 #include "contract/cuda_time.h"
 #include "contract/cuda_watch.h"
 #include "contract/training.h"
+#include "op/attention.h"
 
 /* ---- ops ------------------------------------------------------------------------------------- */
 
@@ -452,7 +453,43 @@ static void culprit_of(const char *preset) {
     training_close(&t);
 }
 
+/* Attention to a set whose last key is no number. */
+static void build_nan(case_build *b, const op_case *c) {
+    static double kv[4096];
+    const int64_t ld = 2 * c->a, words = c->n * ld;
+    attention_opts o = {.width = c->a, .heads = c->b, .v_col = c->a};
+    o.queries = EXT_FIXED, o.keys = EXT_N;
+    for (int64_t i = 0; i < words && i < 4096; i++)
+        kv[i] = i / ld == c->n - 1 && i % ld < c->a ? NAN : 0.01 * (double)(i % 7);
+    val q = case_matrix(b, "q", EXT_FIXED, c->d, c->a, false, false, CASE_NORMAL(0, 1));
+    val to = case_matrix(b, "kv", EXT_N, 0, 2 * c->a, false, false,
+                         (case_fill){.values = kv, .count = (int32_t)words});
+    case_output(b, op_attention(b->g, q, to, &o));
+}
+
+/* No query may pass over it, also where warps share a tile and one of them has no other key. */
+static void keeps_nan(int64_t n, int32_t width, int32_t queries) {
+    const op_def op = {.name = "attention", .build = build_nan};
+    const op_case c = {.name = "a key", .n = n, .S = 1, .a = width, .b = 1, .d = queries};
+    contract *t = NULL;
+    CHECK(contract_make(&world, &op, &c, false, &t) == MNP_OK);
+    for (int math = 0; t && math < 3; math++) {
+        exec_opts o = {.math = (exec_math)math, .general = with_general};
+        double objective;
+        int64_t numbers = 0;
+        CHECK(contract_run(t, backend_find("cuda"), &o, &objective) == MNP_OK);
+        for (int64_t i = 0; i < t->array_count[0]; i++) numbers += !isnan(t->array[0][i]);
+        CHECK(numbers == 0);
+    }
+    contract_destroy(t);
+}
+
 static void names_culprit(void) {
+    keeps_nan(33, 10, 5); /* attention_general.cuh */
+    keeps_nan(33, 10, 40);
+    keeps_nan(29, 65, 3);
+    keeps_nan(33, 16, 5); /* attention_resident.cuh */
+    keeps_nan(33, 16, 1); /* attention_single.cuh */
     culprit_of("tiny");
     culprit_of("paper"); /* in a fused part */
 }

@@ -24,6 +24,10 @@ enum { ROWS = sizeof rows / sizeof *rows };
 typedef struct fp16_block {
     int32_t kind, operand, rows, cols;
 } fp16_block;
+_Static_assert(FUSED_FEATURES == 160 && FUSED_ENC_WIDTH == 64 && FUSED_HEADS == 4 &&
+                   FUSED_D_R == 64 && FUSED_D_Z == 128 && FUSED_HEAD_HIDDEN == 64 &&
+                   FUSED_FLOW_HIDDEN == 128 && FUSED_RAW_LD == 32,
+               "shapes below");
 static const fp16_block blocks[] = {
     {FUSED_FLOW, FLOW_WX, 160, 128},      {FUSED_FLOW, FLOW_W1, 128, 128},
     {FUSED_FLOW, FLOW_W2, 128, 32},       {FUSED_FLOW_GRAD, FLOWG_W1, 128, 128},

@@ -10,6 +10,10 @@
 #define I(k)     (FUSE_INNER + (k))
 #define COUNT(a) ((int32_t)(sizeof(a) / sizeof *(a)))
 _Static_assert((int)FUSE_OPERANDS <= (int)FUSE_MAYBE, "an operand and the mark fit in a byte");
+_Static_assert(FUSED_FEATURES == 160 && FUSED_ENC_WIDTH == 64 && FUSED_HEADS == 4 &&
+                   FUSED_D_R == 64 && FUSED_D_Z == 128 && FUSED_HEAD_HIDDEN == 64 &&
+                   FUSED_FLOW_HIDDEN == 128 && FUSED_RAW == 29,
+               "shapes below");
 
 #define STEP(o, ...)                                                                               \
     { .op = OP_##o, __VA_ARGS__ }

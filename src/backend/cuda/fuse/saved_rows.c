@@ -3,6 +3,11 @@
 
 #include "backend/cuda/program/grad_spans.h"
 
+_Static_assert(FUSED_FEATURES == 160 && FUSED_ENC_WIDTH == 64 && FUSED_HEADS == 4 &&
+                   FUSED_D_R == 64 && FUSED_D_Z == 128 && FUSED_HEAD_HIDDEN == 64 &&
+                   FUSED_FLOW_HIDDEN == 128 && FUSED_RAW_LD == 32,
+               "shapes below, and SAVED_ in paper/fused.h");
+
 /* ---- the latent: outer products -------------------------------------------------------------- */
 
 /* Weights of a part whose gradients are outer products of rows it saves. */
@@ -172,7 +177,7 @@ static const set_row set_rows[] = {{SETG_DWQ, 192, SIDE_X1, SAVED_DQ1},
 static const int32_t set_saved[][2] = {
     {SIDE_X1, 64}, {SIDE_A1, 64}, {SIDE_A0, 64}, {SIDE_X2, 64}, {SIDE_Q1, 192}};
 enum { SET_SAVED = sizeof set_saved / sizeof *set_saved };
-enum { SET_ROWS = sizeof set_rows / sizeof *set_rows, SET_WIDTH = 64 };
+enum { SET_ROWS = sizeof set_rows / sizeof *set_rows, SET_WIDTH = FUSED_ENC_WIDTH };
 /* Gradients that the last set forms for all (POOL_* in paper/fused.h). */
 static const int32_t set_sums[] = {SETG_DWKV, SETG_DWO, SETG_DWR, SETG_GPQ};
 enum { SET_SUMS = sizeof set_sums / sizeof *set_sums };

@@ -1,5 +1,13 @@
-/* algebra.cuh: copies and slices, element by element, weighted sums. Rows of all samples lie one
- * after the other; what samples share is added up over them by one thread, in order. */
+/* algebra.cuh: copies and slices, element by element, weighted sums (S samples, or one for all).
+ *
+ *   prefix       y (m or k, C) = the first rows of x (n, C)
+ *   stack        y (A + B, C) = a (A, C), below it b (B, C)
+ *   if_context   y (R, C) = x (R, C) where there is a context, else empty (R, C)
+ *   add, scale   y (R, C) = a + b, or f a + s
+ *   dot          y, a double = the sum of a w over both (R, C)
+ *
+ * Rows of all samples lie one after the other; what samples share gets its gradient from one
+ * thread, in their order. Shared memory: the sums of dot alone, a double for each warp. */
 #ifdef CUDA_OP
 CUDA_OP(BLOCK, prefix, op_prefix(ins))
 CUDA_OP(BLOCK, prefix_grad, op_prefix_grad(ins))

@@ -1,4 +1,9 @@
-/* attention.cuh: multi-head attention (equations in op/attention.c), and which code it takes:
+/* attention.cuh: multi-head attention (equations in op/attention.c):
+ *
+ *   q (nq, D) of qv, k and v (nk, D) of kv, H heads of depth D / H:
+ *   o (nq, D) = q + softmax(q k^T / sqrt(D)) v,   lse (nq, H), the log of the sums
+ *
+ * q, k and v are blocks of columns; the first nq and nk rows count. Which code it takes:
  *
  *   one query                            attention_single.cuh
  *   sets of which some heads fit in shared memory
@@ -6,7 +11,7 @@
  *   all others, and columns that are no multiples of 4
  *                                        attention_general.cuh, attention_general_grad.cuh
  *
- * In mode tf32 operands are fp16 (mma.cuh). */
+ * Each has its own map of shared memory. In mode tf32 operands are fp16 (mma.cuh). */
 #ifdef CUDA_OP
 CUDA_OP(BLOCK, attention, op_attention(ins))
 #elif !defined(MNP_CUDA_OPS_ATTENTION_CUH)

@@ -9,7 +9,9 @@
  * A row is padded with zeros to DT sixteens of numbers, at most SLAB of them. A deeper head is
  * taken in slabs of SLAB numbers: scores are summed over the slabs that pass one after the other,
  * the last of them gives the results of its own columns, and all of it is repeated for each slab.
- */
+ *
+ * Shared memory: the round's tiles (tiles, 16, P), then for each of its heads rows of k and of v
+ * (rows, P) each (Rounds); what warps found (warp, number, lane) lies over all of it. */
 #ifndef MNP_CUDA_OPS_ATTENTION_GENERAL_CUH
 #define MNP_CUDA_OPS_ATTENTION_GENERAL_CUH
 
@@ -268,11 +270,12 @@ template <int DT> FN void weighted_meet(Weighted<DT> &r, int parts, int part) {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const float top = *met_at(other, WORDS, i), most = fmaxf(r.top[i], top);
-            if (top == -INFINITY) continue; /* it had no keys */
+            const float sum = *met_at(other, WORDS, 2 + i);
+            if (top == -INFINITY && sum == 0.0f) continue; /* it had no keys; a NaN goes on */
             const float f = fast_exp2(top - most);
             weighted_scale<DT>(r, i, fast_exp2(r.top[i] - most));
             r.top[i] = most;
-            r.sum[i] += f * *met_at(other, WORDS, 2 + i);
+            r.sum[i] += f * sum;
 #pragma unroll
             for (int j = 0; j < 4 * DT; j++)
                 r.o[j >> 1][2 * i + (j & 1)] +=

@@ -3,7 +3,11 @@
  *
  * It goes over the scores twice, with tiles of queries for dq and with tiles of keys for dk and dv:
  * no sum but that of a tile's warps crosses warps, and this one has an order. Products start from
- * -lse and -delta (attention_resident_grad.cuh). */
+ * -lse and -delta (attention_resident_grad.cuh).
+ *
+ * Shared memory: the round's tiles, x and then y, (tiles, 16, P) each; of each of its heads rows of
+ * the other side, x and y, (rows, P) each; in the pass by keys what products start from, lse and
+ * delta, (heads, 2 rows) each; at the end the largest numbers (attention_grad_factor.cuh). */
 #ifndef MNP_CUDA_OPS_ATTENTION_GENERAL_GRAD_CUH
 #define MNP_CUDA_OPS_ATTENTION_GENERAL_GRAD_CUH
 
@@ -158,13 +162,14 @@ FN void gradients_meet(Gradients<DT, KEYS> &r, int parts, int part) {
             r.sum[k / (8 * DT)][k % (8 * DT) >> 2][k & 3] += *met_at(other, WORDS, i);
 }
 
-/* All of them at once, or where these do not fit one half after the other. */
+/* All of them at once, or where these do not fit one half after the other; what the factor of
+ * gradients is made of stays where it is. */
 template <int DT, bool KEYS> FN void gradients_meet(Gradients<DT, KEYS> &r, int parts, int part) {
     constexpr int ALL = (KEYS ? 16 : 8) * DT;
-    if constexpr (ALL * THREADS <= WORK_WORDS) {
+    if constexpr (ALL * THREADS <= GRAD_ROOM) {
         gradients_meet<DT, KEYS, 0, ALL>(r, parts, part);
     } else {
-        static_assert(ALL / 2 * THREADS <= WORK_WORDS, "half of the sums fit");
+        static_assert(ALL / 2 * THREADS <= GRAD_ROOM, "half of the sums fit");
         gradients_meet<DT, KEYS, 0, ALL / 2>(r, parts, part);
         gradients_meet<DT, KEYS, ALL / 2, ALL / 2>(r, parts, part);
     }

@@ -1,6 +1,6 @@
-/* attention_grad.cuh: the reverse pass of attention (equations in op/attention.c). attention.cuh
- * says which code it takes. It runs twice over the scores, by queries for dq and by keys for dk and
- * dv. */
+/* attention_grad.cuh: the reverse pass of attention (equations in op/attention.c): of g (nq, D),
+ * the gradient of o, those of the blocks q of qv, and k and v of kv. attention.cuh says which code
+ * it takes. It runs twice over the scores, by queries for dq and by keys for dk and dv. */
 #ifdef CUDA_OP
 CUDA_OP(BLOCK, attention_grad, op_attention_grad(ins))
 #elif !defined(MNP_CUDA_OPS_ATTENTION_GRAD_CUH)

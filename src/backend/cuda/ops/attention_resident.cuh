@@ -4,7 +4,10 @@
  * Everything is fetched at once and converted on the way; queries go to the registers of their
  * warp. A warp takes 16 MT queries of one head; the scores of 32 keys at a time live in registers
  * and are never stored, and go into the second product as they came out of the first. Rows beyond
- * the sets' ends are zeros. */
+ * the sets' ends are zeros.
+ *
+ * Shared memory: k and v of up to L::HEADS heads, (nk rounded up to 32, L::P) each (ForwardBuf); of
+ * the reverse pass GradBuf. */
 #ifndef MNP_CUDA_OPS_ATTENTION_RESIDENT_CUH
 #define MNP_CUDA_OPS_ATTENTION_RESIDENT_CUH
 

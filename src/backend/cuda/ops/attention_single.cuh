@@ -3,7 +3,11 @@
  * lanes as it has quads of columns, rounded up to a power of two, a row those of all heads; the
  * block has room for several rows. A thread holds its quad of every so-many-th key: rows are read
  * whole, and a head's score is a sum over its lanes. What threads of the same columns found out
- * about their keys meets in shared memory. */
+ * about their keys meets in shared memory.
+ *
+ * Shared memory, for the rows that the block takes at once: weighted values (rows + 1, D + 4), the
+ * last of them q, then the largest exponent and the sum of weights (rows, H); in reverse sums for
+ * dq (rows, D + 4). */
 #ifndef MNP_CUDA_OPS_ATTENTION_SINGLE_CUH
 #define MNP_CUDA_OPS_ATTENTION_SINGLE_CUH
 

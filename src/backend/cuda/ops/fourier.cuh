@@ -1,4 +1,9 @@
-/* fourier.cuh: Fourier features: one, as the fused first layer computes it too, and the op. */
+/* fourier.cuh: Fourier features: one, as the fused first layer computes it too, and the op.
+ *
+ *   x (n, X), freq (F, X):   y (n, 2 F) = [cos 2 pi x freq^T, sin 2 pi x freq^T]
+ *                            y (n, 2 F + X), with x after it, where that is asked for
+ *
+ * It has no gradient. Shared memory: x of all samples (S n, ld), then freq (F, ld), if both fit. */
 #ifdef CUDA_OP
 CUDA_OP(BLOCK, fourier, op_fourier(ins))
 #elif !defined(MNP_CUDA_OPS_FOURIER_CUH)

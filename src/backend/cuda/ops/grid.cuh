@@ -1,5 +1,11 @@
 /* grid.cuh: points and a grid of one input; see op/set_conv.c, op/unfold.c, op/interpolate.c.
- * Reverse passes gather: an element is written by one thread, which goes over what reads it. */
+ *
+ *   set_conv      x, y (m) of the context, a length:   (G, 2) density and mean of y on the grid
+ *   unfold        x (G, C):   (G, K C) each row beside its neighbours, some apart
+ *   interpolate   grid (G, C), x (n):   (n, C) the grid read at points
+ *
+ * Reverse passes gather: an element is written by one thread, which goes over what reads it. Shared
+ * memory: the sum for the length's gradient alone, a double for each warp. */
 #ifdef CUDA_OP
 CUDA_OP(BLOCK, set_conv, op_set_conv(ins))
 CUDA_OP(BLOCK, set_conv_grad, op_set_conv_grad(ins, t))

@@ -1,6 +1,9 @@
-/* io.cuh: what enters and leaves a function: draw from the resident data, feed, emit, report.
+/* io.cuh: what enters and leaves a function: feed, emit, zeros, the one that starts the reverse
+ * pass, report, and the draw from the resident data: x (n, X) and y (n) of a function, its points
+ * in random order, and n, k and m for all instructions that follow (op/draw.c).
+ *
  * The draw gives the integers of op/permute.c and base/rng.c: the same streams, the same shuffle.
- */
+ * Shared memory: what was drawn (Drawn), from word 64 on three lists of n if they fit. */
 #ifdef CUDA_OP
 CUDA_OP(BLOCK, feed, op_feed(ins))
 CUDA_OP(BLOCK, emit, op_emit(ins))

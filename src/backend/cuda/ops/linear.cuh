@@ -1,7 +1,18 @@
-/* linear.cuh: the dense layer. Four ways, by size: a few rows (heads, seeds, latents) as sums
- * (linear_few.cuh); a few columns as sums too (linear_narrow.cuh); operands that fit in shared
- * memory as one fetch and then products by warps; anything larger through the ring of
- * device/gemm.cuh. */
+/* linear.cuh: the dense layer (op/linear.c):
+ *
+ *   x (R, K), w (K, N), b (1, N), res (R, N) or none:   h = act(x w + b),  y (R, N) = h + res
+ *
+ * R are the rows of all samples. Which way, by size and precision (op_linear()):
+ *
+ *   at most FEW_ROWS rows (heads, seeds, latents)   sums; any number of teams     linear_few.cuh
+ *   at most four columns                            sums by warps                 linear_narrow.cuh
+ *   fp32, operands fit in shared memory             one fetch, products by warps  here
+ *   tf32, shapes of preset paper (LINEAR_SHAPES)    the same                      here
+ *   tf32 and bf16, up to 512 inputs                 16-bit panels                 linear16.cuh
+ *   larger                                          a ring of four stages         device/gemm.cuh
+ *
+ * Shared memory of what is here: x (ROWS_AT_ONCE, K + 4), then w (K, N + 8), both rounded up to 16,
+ * and SLACK_WORDS that the last reads may touch. */
 #ifdef CUDA_OP
 CUDA_OP(TEAM, linear, team_linear(ins, t))
 #elif !defined(MNP_CUDA_OPS_LINEAR_CUH)

@@ -268,11 +268,12 @@ struct Piece {
     bool has_x; /* x lies there from the columns before */
 };
 
-/* A power of two that brings numbers of at most this size near 2^13; NaN if there is none. */
+/* A power of two that brings numbers of at most this size near 2^13; NaN if there is none. At most
+ * 2^53: what a gradient is added to gets the factor too, and may be large where it is small. */
 FN float factor_of(float most) {
     const uint32_t e = __float_as_uint(most) >> 23 & 255;
     if (e == 255) return NAN;
-    return __uint_as_float((267u - max(e, 40u)) << 23);
+    return __uint_as_float((267u - max(e, 87u)) << 23);
 }
 
 /* The largest number of all threads, which meet once. */

@@ -1,7 +1,13 @@
 /* linear_few.cuh: the dense layer on a few rows (heads, seeds, latents), forward and reverse, two
  * rows at a time. A team's loads of the weight go first, then the rows come to shared memory, so
  * that it waits for memory once. One code serves all shapes: small instructions run side by side,
- * and what they wait for most is code that is not in the caches. */
+ * and what they wait for most is code that is not in the caches. Shapes: linear.cuh.
+ *
+ * Shared memory, of each team its share (Team::buf()):
+ *
+ *   forward   pairs of x (K and a little), then sums (slices, 2, ld)
+ *   dx        G of both rows (2, ld) and zeros
+ *   dw, db    the same, then pairs of x (K) */
 #ifndef MNP_CUDA_OPS_LINEAR_FEW_CUH
 #define MNP_CUDA_OPS_LINEAR_FEW_CUH
 
@@ -52,8 +58,9 @@ static __device__ __noinline__ void few_forward(const dev_instr &ins, int r0, in
     const Strips strip(w.ld / 4, t); /* its row is the slice */
     const int slices = min((int)FEW_SLICES, strip.rows),
               per = quotient(w.rows + slices - 1, slices);
-    const int slice = strip.row, lo = slice < slices ? slice * per : w.rows;
-    const int hi = min(lo + per, w.rows), c = strip.c;
+    const int slice = strip.row, c = strip.c;
+    const bool mine = slice < slices; /* those left over read x as the first, and no weight */
+    const int lo = mine ? slice * per : 0, hi = mine ? min(lo + per, w.rows) : 0;
     const float4 none = make_float4(0, 0, 0, 0);
     const int filled = slices * per + FEW_BATCH;
     float2 *xs = (float2 *)t.buf();                    /* (filled) */

@@ -1,4 +1,9 @@
-/* linear_grad.cuh: the reverse pass of the dense layer, in the ways of linear.cuh. */
+/* linear_grad.cuh: the reverse pass of the dense layer, in the ways of linear.cuh. g (R, N) is the
+ * gradient of y, G what the ReLU lets through of it:
+ *
+ *   dx (R, K) += G w^T,   dw (K, N) += x^T G,   db (1, N) += sum of G,   dres (R, N) += g
+ *
+ * Its shared memory stands before GRAD_ROWS. */
 #ifdef CUDA_OP
 CUDA_OP(TEAM, linear_grad, team_linear(ins, t))
 #elif !defined(MNP_CUDA_OPS_LINEAR_GRAD_CUH)

@@ -1,5 +1,7 @@
 /* linear_narrow.cuh: the dense layer of up to four outputs on many rows (the raw numbers of an
- * affine map, a mean): no tiles, full precision in every mode. x is read once. */
+ * affine map, a mean): no tiles, full precision in every mode. x is read once. Shapes: linear.cuh.
+ *
+ * Shared memory of the reverse pass: G (NARROW_ROWS, 4), then sums for dw (rows at once, ld, 4). */
 #ifndef MNP_CUDA_OPS_LINEAR_NARROW_CUH
 #define MNP_CUDA_OPS_LINEAR_NARROW_CUH
 

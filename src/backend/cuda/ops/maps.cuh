@@ -1,6 +1,13 @@
-/* maps.cuh: the pointwise maps: rational-quadratic spline and affine, a thread per point; four to a
- * point for the usual spline of ten bins. The bin is found without branches; the reverse pass does
- * the forward again. A gradient that samples share is added up by the thread that owns the row. */
+/* maps.cuh: the pointwise maps: rational-quadratic spline and affine (op/rqs.c, op/affine.c).
+ *
+ *   y (n), raw (n, 3 K - 1 or 2), before (n) or none:   out (n), logdet (n) = before + log |slope|
+ *
+ * raw of a spline has K widths, K heights, K - 1 slopes. A thread takes a point; four do for the
+ * usual spline of ten bins. The bin is found without branches; the reverse pass does the forward
+ * again. A gradient that samples share is added up by the thread that owns the row.
+ *
+ * Shared memory: with four threads to a point raw of 128 points, POINT_PITCH words each, over which
+ * the reverse pass writes its gradient. */
 #ifdef CUDA_OP
 CUDA_OP(BLOCK, rqs_to_noise, op_rqs(ins))
 CUDA_OP(BLOCK, rqs_to_noise_grad, op_rqs_grad(ins))
@@ -122,7 +129,8 @@ FN void bring_raw(const View &raw, int i0, int here) {
     }
 }
 
-/* A lane's point of those from i0 on. */
+/* A lane's point of those from i0 on. Where there is none its row holds anything, and is its own:
+ * other rows are written to while it reads. */
 struct LanePoint {
     int i;
     bool own;      /* there is one, and this is its first lane */
@@ -131,7 +139,7 @@ struct LanePoint {
     MEMBER LanePoint(const View &y, const Spline &o, int i0, int here) {
         const int point = threadIdx.x / 4;
         valid = point < here, own = valid && threadIdx.x % 4 == 0;
-        i = i0 + (valid ? point : 0), raw = work() + (valid ? point : 0) * POINT_PITCH;
+        i = i0 + (valid ? point : 0), raw = work() + point * POINT_PITCH;
         v = y.p[(int64_t)shared_row(y, i) * y.ld];
         inside = v >= -o.bound && v <= o.bound;
     }

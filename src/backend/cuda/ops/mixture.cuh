@@ -1,5 +1,9 @@
-/* mixture.cuh: mixtures of normals, a thread for each row; see op/mixture.c. Parts are gone through
- * again where they are needed again: none is kept. */
+/* mixture.cuh: mixtures of K normals, a thread for each row; see op/mixture.c.
+ *
+ *   mixture_logp   raw (n, 3 K), y (n):   (n), log-densities
+ *   mixture_draw   raw (n, 3 K), pick and eps (n) or none:   (n), draws or means
+ *
+ * Parts are gone through again where they are needed again: none is kept. No shared memory. */
 #ifdef CUDA_OP
 CUDA_OP(BLOCK, mixture_logp, op_mixture_logp(ins))
 CUDA_OP(BLOCK, mixture_logp_grad, op_mixture_logp_grad(ins))

@@ -1,6 +1,15 @@
-/* points.cuh: ops that go over points and columns: join, layer norm, pooling. Rows of
- * all samples lie one after the other; what samples share is added up over them by one thread, in
- * order. */
+/* points.cuh: ops that go over points and columns.
+ *
+ *   join        y (n, D) = act(a (n, D) + row (1, D) + p (n) w (1, D)), all but a may be absent
+ *   layernorm   y (n, D) = (x - mean) / sqrt(variance + eps) gain (1, D) + shift (1, D), row by row
+ *   pool        y (1, D) = the sum or mean of the first n, k or m rows of h (n, D)
+ *
+ * Rows of all samples lie one after the other; what samples share is added up over them by one
+ * thread, in order. Shared memory, where sums over rows meet, in the order of the warps:
+ *
+ *   join_grad        (16 warps, 128 or 256 columns)
+ *   layernorm_grad   (warps, 2, ld): of the gain's gradient, of the shift's
+ *   pool             doubles (rows at once, ld) */
 #ifdef CUDA_OP
 CUDA_OP(TEAM, join, op_join(ins, t))
 CUDA_OP(TEAM, join_grad, op_join_grad(ins, t))

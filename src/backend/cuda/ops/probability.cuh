@@ -1,5 +1,14 @@
-/* probability.cuh: Gaussian latents, densities, reductions to one double. Noise has the bits of
- * every other backend (base/rng_normal.h). Sums are in double and in a fixed order. */
+/* probability.cuh: Gaussian latents, densities, reductions to one double (op/gauss.c, op/normal.c,
+ * op/reduce.c).
+ *
+ *   gauss_sample    mu, raw (rows, Z), noise (1, Z):   z (1, Z) = mu + sigma noise of one row
+ *   gauss_noise     the noise that gives a z
+ *   gauss_kl, gauss_ratio   mu, raw (2, Z):   a double for each sample
+ *   normal_logp     y (n), logdet (n) or none:   (n);   base_noise (n)
+ *   sum_rows        x (n) over a range of rows, per_point, mean_samples, logmeanexp:   doubles
+ *
+ * Noise has the bits of every other backend (base/rng_normal.h). Sums are in double and in a fixed
+ * order. Shared memory: these sums, a double for each warp of the team. */
 #ifdef CUDA_OP
 CUDA_OP(TEAM, gauss_sample, op_gauss_sample(ins, t))
 CUDA_OP(TEAM, gauss_noise, op_gauss_noise(ins, t))

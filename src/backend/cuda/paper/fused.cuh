@@ -17,4 +17,10 @@
 
 #include "backend/cuda/paper/fused16.cuh"
 
+static_assert((int)POINT_BINS == (int)FUSED_BINS && (int)POINT_RAW == (int)FUSED_RAW_LD &&
+                  (int)FUSED_RAW <= (int)FUSED_RAW_LD,
+              "the spline of four lanes is that of the parts");
+static_assert((int)FUSED_D_R == (int)FUSED_HEAD_HIDDEN,
+              "the latent's kernels have one name for both");
+
 #endif

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { FUSED_POINTS = 128, FUSED_CONTEXT = 64 }; /* at most */
+#include "backend/cuda/paper/widths.h"
 
 typedef enum fused_kind {
     FUSED_FLOW,

@@ -1,17 +1,17 @@
 /* check.h: what each pass over a program leaves, checked where the library is built to be tested
  * (sanitizers, or -DMNP_CHECK_PASSES): a pass that breaks a promise is named at once, not found by
- * wrong numbers on a GPU. The passes stand in program.c, fill() and finish(), in this order:
+ * wrong numbers on a GPU. The passes stand in program.c, fill() and finish(), in this order; each
+ * needs what those before it leave:
  *
- *   pass           needs                          leaves
- *   translate      operands placed, an order      ops and parts that exist, operands inside their
- *                                                 stores, groups of at most DEV_TOGETHER neighbours
- *   mark_fresh     translate                      of a weight's gradient, the first writer fresh
- * and all others adding saved rows     mark_fresh                     rows inside a function's part
- * of dev_run.saved, gradients inside the trainable words arena          saved rows values inside
- * the shorter arena gradient spans saved rows                     every trainable word in one span,
- * those of wgrad tasks first wgrad tasks    gradient spans                 every part of a product
- * and every span of theirs once, in the order of milestones fp16           all every group of four
- * weights at a place of its own
+ *   translate        ops and parts that exist, operands inside their stores, groups of at most
+ *                    DEV_TOGETHER neighbours
+ *   mark_fresh       of a weight's gradient the first writer fresh, all others adding
+ *   saved rows       rows inside a function's part of dev_run.saved, gradients inside the trainable
+ *                    words
+ *   arena            values inside the shorter arena
+ *   gradient spans   every trainable word in one span, those of wgrad tasks first
+ *   wgrad tasks      every part of a product and every span of theirs once, by milestones
+ *   fp16             every group of four weights at a place of its own
  */
 #ifndef MNP_CUDA_PROGRAM_CHECK_H
 #define MNP_CUDA_PROGRAM_CHECK_H

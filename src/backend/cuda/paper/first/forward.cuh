@@ -9,7 +9,15 @@
 
 namespace first_part {
 
-enum { WAVES = 80, IN = 2 * WAVES, OUT = 192, PITCH_X = IN + 4, PITCH_W = OUT + 8 };
+static_assert(FUSED_WAVES == 80 && FUSED_ENC_WIDTH == 64, "numbers in this part");
+
+enum {
+    WAVES = FUSED_WAVES,
+    IN = FUSED_FEATURES,
+    OUT = 3 * FUSED_ENC_WIDTH,
+    PITCH_X = IN + 4,
+    PITCH_W = OUT + 8
+};
 enum { LD = 16 }; /* of columns that are matrices */
 enum { SMEM_X = 0, SMEM_W = SMEM_X + FUSED_POINTS * PITCH_X, SMEM_AT = SMEM_W + IN * PITCH_W };
 enum { SMEM_END = SMEM_AT + FUSED_POINTS };

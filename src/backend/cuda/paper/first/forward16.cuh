@@ -12,7 +12,15 @@
 
 namespace first_half_part {
 
-enum { SEED = 64, WAVES = 80, IN = 2 * WAVES, OUT = 192, WORDS = IN * OUT / 2 };
+static_assert(FUSED_WAVES == 80 && FUSED_ENC_WIDTH == 64, "numbers in this part");
+
+enum {
+    SEED = FUSED_ENC_WIDTH,
+    WAVES = FUSED_WAVES,
+    IN = FUSED_FEATURES,
+    OUT = 3 * SEED,
+    WORDS = IN * OUT / 2
+};
 enum { LD = 16 };                                         /* of columns that are matrices */
 enum { PAIRS_OF = WAVES / 2, SIDE = THREADS / PAIRS_OF }; /* threads for a row; rows at a time */
 enum { SMEM_W = 0, SMEM_X = SMEM_W + WORDS, SMEM_PRE = SMEM_X + IN / 8 * COL8 };

@@ -10,7 +10,9 @@
 
 namespace first_grad_part {
 
-enum { IN = 160, OUT = 192, SEED = 64, HALF = FUSED_POINTS / 2 };
+static_assert(FUSED_WAVES == 80 && FUSED_ENC_WIDTH == 64, "numbers in this part");
+
+enum { IN = FUSED_FEATURES, SEED = FUSED_ENC_WIDTH, OUT = 3 * SEED, HALF = FUSED_POINTS / 2 };
 enum { PITCH_X = IN + 4, PITCH_G = OUT + 4 };
 enum { SMEM_X = 0, SMEM_G = SMEM_X + FUSED_POINTS * PITCH_X };
 enum { TILES_N = OUT / 32, TILES = IN / 32 * TILES_N };

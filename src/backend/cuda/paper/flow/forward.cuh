@@ -21,7 +21,16 @@
 
 namespace flow_part {
 
-enum { IN = 160, WIDTH = 128, POINTS = FUSED_POINTS, BLOCK = 32, BLOCKS = IN / BLOCK };
+static_assert(FUSED_FEATURES == 160 && FUSED_FLOW_HIDDEN == 128 && FUSED_BINS == 10,
+              "numbers in this part");
+
+enum {
+    IN = FUSED_FEATURES,
+    WIDTH = FUSED_FLOW_HIDDEN,
+    POINTS = FUSED_POINTS,
+    BLOCK = 32,
+    BLOCKS = IN / BLOCK
+};
 enum { PITCH_W = WIDTH + 8, PITCH_W2 = POINT_RAW + 8, PITCH_Q = 4 * POINTS + 4 };
 enum {
     SMEM_B0 = 0,

@@ -13,7 +13,16 @@
 
 namespace flow_half {
 
-enum { IN = 160, WIDTH = 128, POINTS = FUSED_POINTS, BLOCK = 32, BLOCKS = IN / BLOCK };
+static_assert(FUSED_FEATURES == 160 && FUSED_FLOW_HIDDEN == 128 && FUSED_BINS == 10,
+              "numbers in this part");
+
+enum {
+    IN = FUSED_FEATURES,
+    WIDTH = FUSED_FLOW_HIDDEN,
+    POINTS = FUSED_POINTS,
+    BLOCK = 32,
+    BLOCKS = IN / BLOCK
+};
 enum { BLOCK_X = BLOCK / 8 * COL8, BLOCK_W = BLOCK * WIDTH / 2 }; /* words of x and wx */
 enum {
     SMEM_W2 = 0,

@@ -22,7 +22,10 @@
 
 namespace flow_grad_part {
 
-enum { IN = 160, WIDTH = 128, POINTS = FUSED_POINTS };
+static_assert(FUSED_FEATURES == 160 && FUSED_FLOW_HIDDEN == 128 && FUSED_BINS == 10,
+              "numbers in this part");
+
+enum { IN = FUSED_FEATURES, WIDTH = FUSED_FLOW_HIDDEN, POINTS = FUSED_POINTS };
 enum { PITCH_X = IN + 4, PITCH_H = WIDTH + 4, X_LOW = 80 };
 enum { QUADS = WIDTH / 4 * (4 * POINTS + 4) }; /* words of dh, either way */
 enum {

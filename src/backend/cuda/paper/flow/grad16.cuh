@@ -13,7 +13,10 @@
 
 namespace flow_grad_half {
 
-enum { WIDTH = 128, POINTS = FUSED_POINTS };
+static_assert(FUSED_FEATURES == 160 && FUSED_FLOW_HIDDEN == 128 && FUSED_BINS == 10,
+              "numbers in this part");
+
+enum { WIDTH = FUSED_FLOW_HIDDEN, POINTS = FUSED_POINTS };
 enum { WORDS_W1 = WIDTH * WIDTH / 2, WORDS_W2 = WIDTH * POINT_RAW / 2 };
 enum {
     SMEM_RAW = 0,

@@ -14,7 +14,10 @@
 
 namespace latent_part {
 
-enum { WIDE = 128, NARROW = 64, NET_WARPS = WARPS / 2 };
+static_assert(FUSED_D_R == 64 && FUSED_D_Z == 128 && FUSED_HEAD_HIDDEN == 64,
+              "numbers in this part");
+
+enum { WIDE = FUSED_D_Z, NARROW = FUSED_HEAD_HIDDEN, NET_WARPS = WARPS / 2 };
 
 /* The working memory, in words; pitches put the lanes of a read in different banks. Partial sums of
  * the hidden layers (net, half warp, row, 64), of the outputs (net, warp, row, 128), of pz (warp,

@@ -13,7 +13,10 @@
 
 namespace latent_grad_part {
 
-enum { WIDE = 128, NARROW = 64, NET_WARPS = WARPS / 2 };
+static_assert(FUSED_D_R == 64 && FUSED_D_Z == 128 && FUSED_HEAD_HIDDEN == 64,
+              "numbers in this part");
+
+enum { WIDE = FUSED_D_Z, NARROW = FUSED_HEAD_HIDDEN, NET_WARPS = WARPS / 2 };
 
 /* The working memory, in words. It begins with what is saved, as it is saved (paper/fused.h):
  * inputs of the layers, gradients of out (net, row, 128), h1 and h0 (net, row, 64). Then each

@@ -33,6 +33,8 @@
 
 namespace set_grad_part {
 
+static_assert(FUSED_ENC_WIDTH == 64 && FUSED_HEADS == 4, "numbers in this part");
+
 #define SET_SCALE 0.125f /* 1 / sqrt(64) */
 
 enum { SET_PITCH = 68, SOME_ROW = FUSED_POINTS, SET_ROWS = FUSED_POINTS + FUSED_CONTEXT };

@@ -39,7 +39,14 @@
 
 namespace set_part {
 
-enum { WIDTH = 64, HEADS = 4, SIDE_ROWS = FUSED_POINTS, ALL_ROWS = SIDE_ROWS + FUSED_CONTEXT };
+static_assert(FUSED_ENC_WIDTH == 64 && FUSED_HEADS == 4, "numbers in this part");
+
+enum {
+    WIDTH = FUSED_ENC_WIDTH,
+    HEADS = FUSED_HEADS,
+    SIDE_ROWS = FUSED_POINTS,
+    ALL_ROWS = SIDE_ROWS + FUSED_CONTEXT
+};
 enum { GROUPS = 4, GROUP_ALL = SIDE_ROWS / GROUPS, GROUP_SOME = FUSED_CONTEXT / GROUPS };
 enum { PITCH_Q = FloatRows::P, FLOATS = PITCH_Q * ALL_ROWS };
 enum { AT_Q = 0, AT_K = FLOATS, AT_V0 = AT_K + SIDE_ROWS * PITCH_Q, AT_V = 2 * FLOATS };

@@ -48,6 +48,15 @@ class Table:
         cell = self.cells.get((task, self.given(task), model))
         return None if cell is None else cell.get(key)
 
+    def score(self, task, model, key):
+        """On all functions: of a model that was asked about some of them, the score of mnp on all and what it has more on these."""
+        value, given = self.value(task, model, key), self.given(task)
+        all_of, own = self.cells.get((task, given, "mnp")), self.cells.get((task, given, model))
+        more = self.more.get((task, given, key, "mnp", model), (None,))[0]
+        if value is None or more is None or all_of["functions"] == own["functions"]:
+            return value
+        return all_of[key] + more
+
     def best(self, task, key):
         """The models that are not worse than the best by two standard errors."""
         rows = [m for m in self.models if m != "truth" and self.value(task, m, key) is not None]
@@ -75,23 +84,24 @@ class Table:
         for m in self.models:
             line = f"| `{m}` |"
             for t in self.tasks:
-                v = self.value(t, m, lacking if known[t] and m != "truth" else key)
+                short = known[t] and m != "truth"
+                v = self.value(t, m, lacking) if short else self.score(t, m, key)
                 text = "" if v is None else f"{v:.3f}"
                 if v is not None and m == "truth":
                     text = f"*{text}*"
                 line += f" **{text}** |" if m in best[t] and text else f" {text} |"
             yield line
 
-    def costs(self):
-        yield "| model | parameters | ms for a function | in the 95 % band, % | orders differ by |"
-        yield "|---|---:|---:|---:|---:|"
+    def others(self):
+        yield "| model | parameters | in the 95 % band, % | orders differ by |"
+        yield "|---|---:|---:|---:|"
         task = self.tasks[0]
         for m in self.models:
             cell = self.cells.get((task, self.given(task), m))
             if cell is None or m == "truth":
                 continue
             order = "0" if cell["order_sd"] is None else f"{cell['order_sd']:.3f}"
-            yield f"| `{m}` | {cell['parameters']} | {cell['ms']:.3g} | {100 * cell['coverage95']:.1f} | {order} |"
+            yield f"| `{m}` | {cell['parameters']} | {100 * cell['coverage95']:.1f} | {order} |"
 
 
 def page_of(run, how):
@@ -112,9 +122,9 @@ def page_of(run, how):
         "",
         *table.rows("joint", "joint_short"),
         "",
-        f"**What it costs**, on `{table.tasks[0]}`:",
+        f"**Size and bands**, on `{table.tasks[0]}`:",
         "",
-        *table.costs(),
+        *table.others(),
     ]
     if run["quick"]:
         out.insert(0, "These are quick settings: they say nothing of the models.\n")

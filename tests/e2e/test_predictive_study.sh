@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # test_predictive_study.sh: small versions of mnp repro predictive: tables, cells that mnp eval agrees with, differences
-# from the file of functions, kept and killed cells, gaps, errors.
+# from the file of functions, the short tables, kept and killed cells, gaps, errors.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/check.sh
 . tests/check.sh
 MNP=${MNP:-$PWD/build/mnp}
 tmp=${TEST_TMP:-$(mktemp -d)}
+lab=$PWD/lab/predictive
 cd "$tmp" || exit 1
 
 micro="--quick --steps 12 --functions 6 --exact-functions 2 --contexts 2,4 --data rbf,np-eq --trained none"
@@ -56,6 +57,30 @@ eval_agrees() {
         same_numbers exact.json rbf 2 mnp-exact marginal=marginal crps=crps marginal_short_se=marginal_short_se &&
         "$MNP" eval truth --data np-eq --functions 6 --json --quiet >truth.json &&
         same_numbers truth.json np-eq own truth marginal=marginal joint=joint joint_se=joint_se crps=crps
+}
+# The short tables, from every function's scores: short of the truth where that is known (rbf), else all functions' score.
+# A model of some functions gets mnp's score and what it has more: as if rbf's truth were not known.
+chosen() {
+    python3 "$lab/choose.py" --print whole >chosen.md &&
+        python3 - "$lab" <<'PYTHON'
+import csv, json, re, statistics as st, sys
+sys.path.insert(0, sys.argv[1])
+from choose import Table
+scores = {}
+for r in csv.DictReader(open("whole/functions-rbf.csv")):
+    if r["given"] == "2":
+        scores.setdefault(r["model"], {})[r["function"]] = float(r["marginal"])
+mean = lambda model, of: st.mean(scores[model][f] for f in of)
+page = open("chosen.md").read()
+cell = lambda model: re.search(rf"`{model}` \| \**(-?[0-9.]+)", page).group(1)
+for model, own in scores.items():
+    if model != "truth":
+        assert cell(model) == f"{mean('truth', own) - mean(model, own):.3f}", (model, cell(model))
+exact = scores["mnp-exact"]
+want = mean("mnp", scores["mnp"]) + mean("mnp-exact", exact) - mean("mnp", exact)
+got = Table(json.load(open("whole/predictive.json"))).score("rbf", "mnp-exact", "marginal")
+assert len(exact) == 2 and abs(got - want) < 1e-9 and abs(got - mean("mnp-exact", exact)) > 1e-9, (got, want)
+PYTHON
 }
 differences_from_the_file() {
     python3 - <<'EOF'
@@ -170,6 +195,7 @@ refuses() {
 run "tables, pictures, functions" whole
 run "cells are what mnp eval says" eval_agrees
 run "differences from the file of functions" differences_from_the_file
+run "the short tables likewise" chosen
 run "gaps are named" gaps
 run "files as rows" named_files
 run "kept cells" kept

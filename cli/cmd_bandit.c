@@ -140,7 +140,7 @@ static void report(cli *c, const mnp_bandit_opts *o, const mnp_bandit_scores *s)
             s->uniform_cumulative, s->uniform_simple, s->seconds,
             1e6 * s->seconds / (double)o->steps);
     if (o->condition != MNP_NETWORK)
-        cli_say(c, "  %s conditioning; the particles moved for %.1f %% of the decisions",
+        cli_say(c, "  %s conditioning; the particles moved in %.1f %% of the drawings",
                 condition_name(o->condition), 100 * s->moved);
     cli_json_all(c, TEXT("agent", o->agent), TEXT("policy", o->policy), NUMBER("delta", o->delta),
                  TEXT("condition", condition_name(o->condition)), NUMBER("moved", s->moved),

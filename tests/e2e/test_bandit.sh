@@ -62,7 +62,7 @@ plays_exactly() {
             --threads $t --json 2>e.txt | sed -E 's/"seconds":[^,]*,//' >x$t.txt || return 1
     done
     cmp x1.txt x2.txt && grep -q '"condition":"exact"' x1.txt &&
-        grep -q 'exact conditioning; the particles moved for' e.txt &&
+        grep -q 'exact conditioning; the particles moved in' e.txt &&
         awk -v r="$(value moved x1.txt)" 'BEGIN { exit !(r > 0 && r < 1) }' &&
         "$MNP" bandit s.safetensors --trials 1 --steps 14 --condition refine --gradients 10 --policy ucb \
             --draws 4 --refresh 2 --quiet

@@ -410,10 +410,11 @@ static int pictures(study *of) {
 
 const study_def study_table1 = {
     .name = "table1",
-    .help = "every model on every data set: mean and standard error over seeds, the oracle or\n"
-            "             ceiling, the gap to it, the paper's number beside it, scores by context\n"
-            "             size. With --trained models mnp and np come from files (without -sSEED:\n"
-            "             seed 0) and are left out where there is none; the rest is fitted as usual",
+    .help =
+        "every model on every data set: mean and standard error over seeds, the oracle or\n"
+        "             ceiling, the gap to it, the paper's number beside it, scores by context\n"
+        "             size. With --trained models mnp and np come from files (without -sSEED:\n"
+        "             seed 0) and are left out where there is none; the rest is fitted as usual",
     .bytes = sizeof(runs),
     .prepare = prepare,
     RUN_CELLS,

@@ -129,8 +129,8 @@ static void draws(void) {
     CHECK(number(json_get(root, "rows")) == 8 && number(json_get(root, "cols")) == 6);
 }
 
-/* Lines while it works, and last the reply of the same call without lines. That call comes second: a
- * worker keeps what it drew, and has nothing to tell when it is asked for the same again. */
+/* Lines while it works, and last the reply of the same call without lines. That call comes second:
+ * a worker keeps what it drew, and has nothing to tell when it is asked for the same again. */
 static void tells_progress(void) {
     static const char body[] =
         "{\"model\":\"mnp-monotonic\",\"context\":{\"x\":[-1,0,1],\"y\":[-0.5,"

@@ -82,6 +82,8 @@ class Table:
         yield "| model |" + "".join(f" `{t}` |" for t in self.tasks)
         yield "|---|" + "---:|" * len(self.tasks)
         for m in self.models:
+            if all(self.value(t, m, key) is None for t in self.tasks):
+                continue
             line = f"| `{m}` |"
             for t in self.tasks:
                 short = known[t] and m != "truth"

@@ -329,17 +329,21 @@ static void linked_bits(void) {
 /* How far the faster modes are from the full one. */
 static void precisions_of(const char *preset, int64_t batch) {
     training full, fast;
+    double tf32 = 0;
     if (training_open(&full, "cuda", preset, (exec_opts){0}, 0)) training_steps(&full, batch, 1);
     const float *want = full.b->gradient(full.exec);
     for (int math = MATH_TF32; math <= MATH_MIXED; math++) {
         static const char *const names[] = {"fp32", "tf32", "bf16", "mixed"};
-        static const double most[] = {0, 0.02, 0.1, 0.02}; /* mixed: its encoder is that of tf32 */
+        static const double most[] = {0, 0.02, 0.1, 0.01};
         if (training_open(&fast, "cuda", preset, (exec_opts){.math = (exec_math)math}, 0))
             training_steps(&fast, batch, 1);
         double g = apart(fast.b->gradient(fast.exec), want, full.m->params.trainable);
         printf("     %s: gradient off by %.2e, loss by %.2e\n", names[math], g,
                fabs(fast.step.loss / full.step.loss - 1));
-        CHECK(g < most[math]);
+        if (math == MATH_TF32) tf32 = g;
+        /* the encoder of mixed is that of tf32, and where a relu there falls to the other side so
+         * is the jump of the gradient */
+        CHECK(g < (math == MATH_MIXED ? fmax(most[math], 1.05 * tf32) : most[math]));
         NEAR(fast.step.loss, full.step.loss, 0, math == MATH_BF16 ? 1e-2 : 1e-3);
         training_close(&fast);
     }

@@ -48,7 +48,7 @@ typedef struct dev_instr {
     int32_t together;  /* it and those after it run side by side: how many; 1: alone */
     int32_t milestone; /* which milestone it is (grad_spans.h), counted from 1; 0: none */
     int32_t lets;      /* the kernels that follow the functions may begin from here on */
-    int32_t reserved;
+    int32_t chunks;    /* of a wide weight gradient: the slots that share its sum (stages.h) */
     int32_t i[DEV_INT];
     double f[DEV_REAL];
     union {
@@ -101,6 +101,7 @@ typedef struct dev_grad_span {
     int32_t at, words;
     int32_t outer; /* which it is a part of; -1: it lies in the slots */
     int32_t parts; /* in chunks * parts of them, from products; 0: in all that functions wrote to */
+    int32_t wide;  /* in so many, from wide instructions (stages.h); 0: from none */
     int32_t milestone; /* with which they are complete */
 } dev_grad_span;
 enum {
@@ -178,6 +179,7 @@ typedef struct dev_run {
     const float *data_x, *data_y;
     int64_t data_shared_x;
     const int64_t *n, *k, *m; /* (items) or NULL; k NULL: all n */
+    int32_t *drawn; /* (items, 4): n, k and m that a draw found, for the stages after it; or NULL */
     const double *feed[DEV_FEEDS];
     int64_t feed_stride[DEV_FEEDS];
     double *emit[DEV_EMITS];
@@ -192,6 +194,29 @@ typedef struct step_shape {
     int32_t functions, wgrad_tasks;
     int32_t grad_spans, task_spans; /* task_spans: of them are summed by wgrad tasks */
 } step_shape;
+
+/* ---- stages (program/stages.h) ---------------------------------------------------------------- */
+
+/* Who runs a stage: functions one by one, or a kernel for all of them at once (wide/). */
+typedef enum dev_stage_kind {
+    STAGE_FUNCTIONS,
+    STAGE_LINEAR,
+    STAGE_LINEAR_GRAD,
+    STAGE_ATTENTION,
+    STAGE_ATTENTION_GRAD,
+    STAGE_KINDS
+} dev_stage_kind;
+enum { DEV_WIDE = 4 }; /* wide instructions of a stage at most */
+
+/* Instructions [first, first + count) for items [lo, lo + items): an argument of kernels, so that a
+ * captured step has it. The arena of item lo + b is number b. */
+typedef struct dev_stage {
+    int32_t kind, first, count;
+    int32_t items;
+    int64_t lo;
+    int32_t begins, ends;         /* the first and the last stage of these items              */
+    int32_t blocks[DEV_WIDE + 1]; /* of wide instruction j: [blocks[j], blocks[j + 1])        */
+} dev_stage;
 
 /* Numbers of op/ headers. */
 enum { DATT_WIDTH, DATT_HEADS, DATT_QCOL, DATT_KCOL, DATT_VCOL, DATT_QUERIES, DATT_KEYS };

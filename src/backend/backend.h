@@ -15,12 +15,16 @@ typedef struct exec exec; /* a compiled plan with its memory; one run at a time 
  * computed with in fp32. */
 typedef enum exec_math { MATH_FP32, MATH_TF32, MATH_BF16, MATH_MIXED } exec_math;
 
+/* Are large ops taken for all functions at once, by kernels of their own? */
+typedef enum exec_wide { WIDE_WHERE_FASTER, WIDE_NEVER, WIDE_ALWAYS } exec_wide;
+
 typedef struct exec_opts {
     pool *pool;      /* workers; NULL = this thread alone                               */
     int32_t slots;   /* gradient slots: function i of B adds to slot floor(i slots / B) */
     const char *isa; /* CPU: a named instruction set, NULL = the best                   */
     exec_math math;  /* GPU                                                             */
     bool general;    /* GPU: op by op, without the fused kernels                        */
+    exec_wide wide;  /* GPU                                                             */
     bool uncaptured; /* GPU: launch every kernel by itself, for tests                   */
     bool linked;     /* GPU: share steps through NCCL even as the only rank, for tests    */
     bool profile;    /* GPU: count the cycles of each instruction                       */

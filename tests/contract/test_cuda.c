@@ -3,7 +3,7 @@
  * capture, and the precision of the faster modes. Where there is no GPU it is skipped and says why;
  * so is a case that needs an op the device does not have.
  *
- *   test_cuda [--general] [--small] [NAME ...]
+ *   test_cuda [--general] [--wide | --narrow] [--small] [NAME ...]
  *                           all tests, or those that any of the names selects: an op whose name
  *                           contains it, "ops": all ops, a training run (tiny, paper, general,
  *                           image, gradient, large, bits, precision, shapes, attend, culprit,
@@ -12,8 +12,9 @@
  *                           training runs. A name that selects nothing is an error (exit status 2).
  *                           Small: a few functions and steps, for the emulator (tests/emulator).
  *                           General: with the general set of kernels, as on other GPUs than those
- *                           of compute capability 9.0
- *   test_cuda [--general] --time [0|1|2] [batch] [points=N] [longest=M] [OPTION=VALUE ...]
+ *                           of compute capability 9.0. Wide: dense layers and attention by kernels
+ *                           for all functions at once wherever they can be; narrow: never
+ *   test_cuda [--general] [--wide | --narrow] --time [0|1|2] [batch] [points=N] [longest=M] [OPTION=VALUE ...]
  *                           milliseconds a step in each precision, and where they go in one of them
  *                           (fp32, tf32 or bf16; default 1), of functions of N points and contexts
  *                           of up to M, with options on top of the preset's. 3, 4 or 5: the same of
@@ -48,7 +49,7 @@ static void run_case(const op_def *op, const op_case *c) {
     contract *t = NULL;
     CHECK(contract_make(&world, op, c, true, &t) == MNP_OK);
     if (!t) return;
-    exec_opts o = {.general = with_general};
+    exec_opts o = {.general = with_general, .wide = with_wide};
     double want = NAN, got = NAN, *arrays[CONTRACT_ARRAYS] = {0};
     CHECK(contract_run(t, backend_find("ref"), &o, &want) == MNP_OK);
     for (int k = 0; k < t->n_arrays; k++) arrays[k] = copy(t->array[k], t->array_count[k]);
@@ -478,7 +479,7 @@ static void keeps_nan(int64_t n, int32_t width, int32_t queries) {
     contract *t = NULL;
     CHECK(contract_make(&world, &op, &c, false, &t) == MNP_OK);
     for (int math = 0; t && math < 3; math++) {
-        exec_opts o = {.math = (exec_math)math, .general = with_general};
+        exec_opts o = {.math = (exec_math)math, .general = with_general, .wide = with_wide};
         double objective;
         int64_t numbers = 0;
         CHECK(contract_run(t, backend_find("cuda"), &o, &objective) == MNP_OK);
@@ -552,6 +553,9 @@ static void run_chosen(const names *n) {
 int main(int argc, char **argv) {
     with_general = argc > 1 && strcmp(argv[1], "--general") == 0;
     if (with_general) argc--, argv++;
+    if (argc > 1 && strcmp(argv[1], "--wide") == 0) with_wide = WIDE_ALWAYS;
+    if (argc > 1 && strcmp(argv[1], "--narrow") == 0) with_wide = WIDE_NEVER;
+    if (with_wide) argc--, argv++;
     const bool timing = argc > 1 && strcmp(argv[1], "--time") == 0;
     small = argc > 1 && strcmp(argv[1], "--small") == 0;
     const names n = {timing ? 0 : argc - 1 - small, argv + 1 + small};

@@ -11,6 +11,7 @@
 static env world;
 static bool small;               /* few functions and steps */
 static bool with_general;        /* everything with the general kernels */
+static exec_wide with_wide;      /* large ops by kernels of their own */
 static double asleep;            /* weight of a sleep phase  */
 static double empty;             /* share of empty contexts; 0: the usual */
 static double prefix;            /* share of contexts that are first points */
@@ -76,6 +77,7 @@ static bool training_open_as(training *t, const char *device, const char *preset
                              double ema, bool update) {
     *t = (training){.b = backend_find(device)};
     o.general |= with_general;
+    if (with_wide) o.wide = with_wide;
     model_spec spec;
     bool images = strncmp(preset, "image", 5) == 0;
     CHECK(spec_preset(&world, "mnp", preset, &spec) == MNP_OK);

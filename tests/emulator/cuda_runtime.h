@@ -41,6 +41,9 @@ struct alignas(16) float4 {
 struct alignas(8) uint2 {
     unsigned x, y;
 };
+struct alignas(16) int4 {
+    int x, y, z, w;
+};
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
@@ -52,6 +55,9 @@ static inline float4 make_float4(float x, float y, float z, float w) {
 }
 static inline uint2 make_uint2(unsigned x, unsigned y) {
     return {x, y};
+}
+static inline int4 make_int4(int x, int y, int z, int w) {
+    return {x, y, z, w};
 }
 static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
     return {x, y, z, w};

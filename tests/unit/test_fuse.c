@@ -64,7 +64,7 @@ static int32_t parts_of(const char *preset, int64_t n, int64_t m, int64_t sample
     recorded r;
     cuda_program p;
     record(&r, preset, n, m, samples);
-    CHECK(program_make(&world, r.plan, MATH_TF32, kinds, &p) == MNP_OK);
+    CHECK(program_make(&world, r.plan, MATH_TF32, kinds, WIDE_NEVER, &p) == MNP_OK);
     const int32_t parts = p.n_fused;
     count_kinds(&p, count);
     program_free(&world, &p);
@@ -101,7 +101,7 @@ static void pre_outlives_forward(void) {
     recorded r;
     cuda_program p;
     record(&r, "paper", 128, 50, 1);
-    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, WIDE_NEVER, &p) == MNP_OK);
     uint32_t pre = FUSED_ABSENT;
     int32_t parts = 0, values = 0;
     for (int32_t k = 0; k < p.count; k++) {
@@ -129,8 +129,8 @@ static void arena_is_short(void) {
     recorded r;
     cuda_program parts, ops;
     record(&r, "paper", 128, 50, 1);
-    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &parts) == MNP_OK);
-    CHECK(program_make(&world, r.plan, MATH_TF32, 0, &ops) == MNP_OK);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, WIDE_NEVER, &parts) == MNP_OK);
+    CHECK(program_make(&world, r.plan, MATH_TF32, 0, WIDE_NEVER, &ops) == MNP_OK);
     CHECK(parts.act_words < ops.act_words);
     const cuda_program *both[] = {&parts, &ops};
     for (int k = 0; k < 2; k++)
@@ -161,7 +161,7 @@ static void others_stay(void) {
 static void one_less(recorded *r, fused_kind kind) {
     cuda_program p;
     int32_t count[FUSED_COUNT];
-    CHECK(program_make(&world, r->plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    CHECK(program_make(&world, r->plan, MATH_TF32, PROGRAM_FUSE_ALL, WIDE_NEVER, &p) == MNP_OK);
     count_kinds(&p, count);
     for (int k = 0; k < FUSED_COUNT; k++) CHECK(count[k] == usual(k) - (k == (int)kind));
     program_free(&world, &p);
@@ -173,7 +173,7 @@ static void one_less(recorded *r, fused_kind kind) {
 static void no_pairs(recorded *r, fused_kind forward, fused_kind reverse) {
     cuda_program p;
     int32_t count[FUSED_COUNT];
-    CHECK(program_make(&world, r->plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    CHECK(program_make(&world, r->plan, MATH_TF32, PROGRAM_FUSE_ALL, WIDE_NEVER, &p) == MNP_OK);
     count_kinds(&p, count);
     for (int k = 0; k < FUSED_COUNT; k++)
         CHECK(count[k] == (k == (int)forward || k == (int)reverse ? 0 : usual(k)));
@@ -266,7 +266,7 @@ static void read_elsewhere(void) {
             continue;
         }
         cuda_program p;
-        CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+        CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, WIDE_NEVER, &p) == MNP_OK);
         CHECK(p.n_fused == ALL_PARTS);
         program_free(&world, &p);
         forget(&r);
@@ -290,7 +290,7 @@ static void gradient_of_two(void) {
         if (w == own[1]) ins->out[LINEAR_GW] = own[0];
     }
     CHECK(own[1] != VAL_NONE);
-    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, WIDE_NEVER, &p) == MNP_OK);
     count_kinds(&p, count);
     for (int k = 0; k < FUSED_COUNT; k++)
         CHECK(count[k] == (k == FUSED_SET_GRAD || k == FUSED_SET ? 0 : usual(k)));
@@ -309,7 +309,7 @@ static void latent_rows(void) {
     recorded r;
     cuda_program p;
     record(&r, "paper", 128, 50, 1);
-    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, WIDE_NEVER, &p) == MNP_OK);
     CHECK(p.n_outer == 7 * 9 - 2);
     CHECK(p.saved_words >= 7 * LATENT_SAVED);
     int64_t words = 0, summed = 0;
@@ -324,7 +324,7 @@ static void latent_rows(void) {
         if (p.grad_spans[k].outer >= 0) summed += p.grad_spans[k].words;
     CHECK(summed == words);
     program_free(&world, &p);
-    CHECK(program_make(&world, r.plan, MATH_TF32, 0, &p) == MNP_OK);
+    CHECK(program_make(&world, r.plan, MATH_TF32, 0, WIDE_NEVER, &p) == MNP_OK);
     CHECK(p.n_outer == 0 && p.saved_words == 0);
     program_free(&world, &p);
     forget(&r);
@@ -336,7 +336,7 @@ static void weights_as_halves(void) {
     cuda_program p[2];
     record(&r, "paper", 128, 50, 1);
     for (int k = 0; k < 2; k++)
-        CHECK(program_make(&world, r.plan, k ? MATH_TF32 : MATH_FP32, PROGRAM_FUSE_ALL, &p[k]) ==
+        CHECK(program_make(&world, r.plan, k ? MATH_TF32 : MATH_FP32, PROGRAM_FUSE_ALL, WIDE_NEVER, &p[k]) ==
               MNP_OK);
     CHECK(!p[0].reads_fp16 && p[1].reads_fp16 && p[0].count == p[1].count);
     const uint32_t floats = fused_addr(DEV_STORE_PARAM, 0);
@@ -365,7 +365,7 @@ static void halves_in_blocks(void) {
     recorded r;
     cuda_program p;
     record(&r, "paper", 128, 50, 1);
-    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, WIDE_NEVER, &p) == MNP_OK);
     const int64_t fours = r.plan->params->words / 4;
     char *taken = env_alloc(&world, (size_t)fours, 1, "a test");
     for (int64_t k = 0; k < fours; k++) {
@@ -429,7 +429,7 @@ static void conditioner_rows(void) {
     cuda_program p;
     int32_t products = 0;
     record(&r, "paper", 128, 50, 1);
-    CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, WIDE_NEVER, &p) == MNP_OK);
     for (int32_t j = 0; j < p.n_products; j++) {
         const dev_product *of = &p.products[j];
         if (of->rows == 64 || of->milestone == DEV_ENDED)
@@ -460,7 +460,7 @@ static void set_rows(void) {
     cuda_program p;
     int32_t products = 0;
     record(&r, "paper", 128, 50, 1);
-    CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, WIDE_NEVER, &p) == MNP_OK);
     for (int32_t j = 0; j < p.n_products; j++) {
         const dev_product *of = &p.products[j];
         if (of->rows != 64) continue;
@@ -509,7 +509,7 @@ static void first_layer_rows(void) {
     recorded r;
     cuda_program p;
     record(&r, "paper", 128, 50, 1);
-    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, WIDE_NEVER, &p) == MNP_OK);
     int64_t at[2] = {-1, -1};
     int32_t found = 0;
     for (int32_t j = 0; j < p.n_products; j++) {
@@ -545,7 +545,7 @@ static void product_ranges(void) {
     cuda_program p;
     int64_t words = 0, summed = 0;
     record(&r, "paper", 128, 50, 1);
-    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, WIDE_NEVER, &p) == MNP_OK);
     for (int32_t j = 0; j < p.n_products; j++)
         words += p.products[j].rows * p.products[j].cols * p.products[j].split;
     for (int32_t k = 0; k < p.n_grad_spans; k++) {
@@ -567,7 +567,7 @@ static void conditioner_keeps_none(void) {
         const uint32_t flows = 1u << FUSED_FLOW | 1u << FUSED_FLOW_GRAD | 1u << FUSED_FIRST;
         record(&r, "paper", 128, 50, 1);
         CHECK(program_make(&world, r.plan, sets ? MATH_FP32 : MATH_TF32,
-                           sets ? PROGRAM_FUSE_ALL : flows, &p) == MNP_OK);
+                           sets ? PROGRAM_FUSE_ALL : flows, WIDE_NEVER, &p) == MNP_OK);
         CHECK(p.n_products == 0 && p.product_pieces == 0);
         for (int32_t k = 0; k < p.count; k++) {
             const int32_t kind = p.code[k].op - OPCODE_COUNT;
@@ -647,7 +647,7 @@ static void job_order(void) {
     recorded r;
     cuda_program p;
     record_paper(&r);
-    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, WIDE_NEVER, &p) == MNP_OK);
     tasks_have_all(&p);
     program_free(&world, &p);
     forget(&r);
@@ -663,7 +663,7 @@ static void transitions_and_releases(void) {
         const int32_t T = all[i], early = T - 1 < DEV_MILESTONES ? T - 1 : DEV_MILESTONES;
         int32_t sets = 0, terms = 0, passed = 0;
         record_T(&r, "paper", T, 128, 50, 1);
-        CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+        CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, WIDE_NEVER, &p) == MNP_OK);
         CHECK(p.n_milestones == (T < DEV_MILESTONES ? T : DEV_MILESTONES));
         for (int32_t k = 0; k < p.count; k++) {
             if (p.code[k].op != OPCODE_COUNT + FUSED_SET_GRAD) continue;
@@ -695,7 +695,7 @@ static void milestones(void) {
     cuda_program p;
     int32_t sets = 0, early = 0;
     record_paper(&r);
-    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, WIDE_NEVER, &p) == MNP_OK);
     for (int32_t k = 0; k < p.count; k++) {
         const bool is_set = p.code[k].op == OPCODE_COUNT + FUSED_SET_GRAD;
         sets += is_set;
@@ -713,7 +713,7 @@ static void milestones(void) {
     }
     CHECK(early > 0);
     program_free(&world, &p);
-    CHECK(program_make(&world, r.plan, MATH_TF32, 0, &p) == MNP_OK);
+    CHECK(program_make(&world, r.plan, MATH_TF32, 0, WIDE_NEVER, &p) == MNP_OK);
     covers_all(&r, &p);
     CHECK(p.n_wgrad_tasks == 0); /* op by op there is no milestone */
     for (int32_t k = 0; k < p.n_grad_spans; k++) CHECK(p.grad_spans[k].milestone == DEV_ENDED);

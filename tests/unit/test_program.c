@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/cuda/program/check.h"
+#include "backend/cuda/program/stages.h"
 #include "check.h"
 #include "model/model.h"
 #include "model/process/process.h"
@@ -17,10 +18,14 @@ typedef struct made {
     cuda_program program;
 } made;
 
-static bool make(made *t, const char *preset, exec_math math, uint32_t kinds) {
+/* options: on top of the preset's. */
+static bool make_as(made *t, const char *preset, const char *options, exec_math math,
+                    uint32_t kinds, exec_wide wide) {
     model_spec spec;
     *t = (made){0};
     CHECK(spec_preset(&world, "mnp", preset, &spec) == MNP_OK);
+    option_view view = spec_view(&spec);
+    CHECK(options_parse(&world, &view, 1, options) == MNP_OK);
     const bool images = strcmp(preset, "image") == 0;
     spec.x_dim = images ? 2 : 1;
     CHECK(model_create(&world, &spec, 5, &t->m) == MNP_OK);
@@ -30,7 +35,11 @@ static bool make(made *t, const char *preset, exec_math math, uint32_t kinds) {
     graph_init(&t->graph, &world, &t->m->params);
     process_at(spec.kind)->train_step(&t->graph, &t->m->spec, &c);
     CHECK(plan_make(&t->graph, &o, op_is_step, &t->plan) == MNP_OK);
-    return program_make(&world, t->plan, math, kinds, &t->program) == MNP_OK;
+    return program_make(&world, t->plan, math, kinds, wide, &t->program) == MNP_OK;
+}
+
+static bool make(made *t, const char *preset, exec_math math, uint32_t kinds) {
+    return make_as(t, preset, "", math, kinds, WIDE_NEVER);
 }
 
 static void done(made *t) {
@@ -41,8 +50,8 @@ static void done(made *t) {
 }
 
 static program_check *const finished[] = {
-    program_check_code,  program_check_fresh, program_check_rows, program_check_arena,
-    program_check_spans, program_check_tasks, program_check_fp16};
+    program_check_code,   program_check_fresh, program_check_rows,  program_check_arena,
+    program_check_stages, program_check_spans, program_check_tasks, program_check_fp16};
 enum { CHECKS = sizeof finished / sizeof *finished };
 
 /* A finished program also has what the passes before the last one left, but for gradients that are
@@ -66,6 +75,86 @@ static void presets(void) {
         all_hold("paper", (exec_math)math, PROGRAM_FUSE_ALL, 45);
         all_hold("paper", (exec_math)math, 0, 0);
     }
+}
+
+/* ---- stages ---------------------------------------------------------------------------------- */
+
+/* Does instruction a of the program write a value of the plan that b touches? */
+static bool writes_into(const made *t, int32_t a, int32_t b) {
+    const cuda_program *p = &t->program;
+    const instr *x = &t->plan->instrs[p->from[a]], *y = &t->plan->instrs[p->from[b]];
+    const bool other_sums = p->code[a].wide != p->code[b].wide;
+    bool into = false;
+    for (int i = 0; i < DEV_OUT; i++) {
+        if (!p->code[a].out[i].present) continue; /* a piece of an instruction */
+        for (int j = 0; j < DEV_IN; j++) into |= x->out[i] == y->in[j];
+        for (int j = 0; j < DEV_OUT; j++)
+            into |= p->code[b].out[j].present && x->out[i] == y->out[j] && !other_sums;
+    }
+    return into;
+}
+
+/* Instructions that changed places have nothing in common that one of them writes. */
+static void keeps_order(const made *t) {
+    const cuda_program *p = &t->program;
+    for (int32_t b = 0; b < p->count; b++)
+        for (int32_t a = 0; a < b; a++)
+            if (p->from[a] > p->from[b]) CHECK(!writes_into(t, a, b) && !writes_into(t, b, a));
+}
+
+/* As kernels for all functions: every pass holds, and there are stages of each kind. */
+static void wide_holds(const char *preset, const char *options, uint32_t kinds, int attentions) {
+    made t;
+    int of_kind[STAGE_KINDS] = {0}, pairs = 0, other_slots = 0;
+    CHECK(make_as(&t, preset, options, MATH_TF32, kinds, WIDE_ALWAYS));
+    for (int k = 0; k < CHECKS; k++) {
+        if (finished[k] == program_check_fresh && t.program.n_products > 0) continue;
+        const mnp_status status = finished[k](&world, t.plan, &t.program);
+        if (status != MNP_OK) check_bad(__FILE__, __LINE__, world.error);
+    }
+    for (int32_t k = 0; k < t.program.n_stages; k++) {
+        of_kind[t.program.stages[k].kind]++;
+        pairs += t.program.stages[k].kind != STAGE_FUNCTIONS && t.program.stages[k].count > 1;
+    }
+    for (int32_t k = 0; k < t.program.count; k++) other_slots += t.program.code[k].wide;
+    CHECK(of_kind[STAGE_LINEAR] > 0 && of_kind[STAGE_LINEAR_GRAD] > 0);
+    CHECK((of_kind[STAGE_ATTENTION] > 0) == (attentions > 0));
+    CHECK((of_kind[STAGE_ATTENTION_GRAD] > 0) == (attentions > 0));
+    /* all points and the context side by side */
+    CHECK(attentions == 0 || (pairs > 0 && other_slots > 0));
+    if (kinds == 0) keeps_order(&t);
+    done(&t);
+}
+
+static void wide_programs(void) {
+    wide_holds("paper", "", 0, 1);
+    wide_holds("paper", "enc_width=128", PROGRAM_FUSE_ALL, 1);
+    wide_holds("paper", "encoder=isab layer_norm=on", PROGRAM_FUSE_ALL, 1);
+    wide_holds("paper", "flow_hidden=256", PROGRAM_FUSE_ALL, 0);
+    wide_holds("image", "", PROGRAM_FUSE_ALL, 1);
+}
+
+/* Where they gain nothing there are none: small networks, and parts that have nearly all of it. */
+static void wide_where_faster(void) {
+    made t;
+    CHECK(make_as(&t, "tiny", "", MATH_TF32, PROGRAM_FUSE_ALL, WIDE_WHERE_FASTER));
+    CHECK(t.program.n_stages == 1);
+    done(&t);
+    CHECK(make_as(&t, "paper", "", MATH_TF32, PROGRAM_FUSE_ALL, WIDE_WHERE_FASTER));
+    CHECK(t.program.n_stages == 1 && t.program.stages[0].count == t.program.count);
+    done(&t);
+    CHECK(make_as(&t, "paper", "enc_width=128", MATH_TF32, PROGRAM_FUSE_ALL, WIDE_WHERE_FASTER));
+    CHECK(t.program.n_stages > 100);
+    done(&t);
+}
+
+/* Values share memory once they are no longer needed: hardly more than the plan's own arena, where
+ * each of them had a place of its own before. */
+static void packed(void) {
+    made t;
+    CHECK(make_as(&t, "paper", "", MATH_TF32, 0, WIDE_ALWAYS));
+    CHECK(t.program.act_words > 0 && t.program.act_words < t.plan->act_words * 5 / 4);
+    done(&t);
 }
 
 static made wrong;
@@ -127,9 +216,27 @@ static void broken_parts(void) {
     done(&wrong);
 }
 
+static void broken_stages(void) {
+    CHECK(make_as(&wrong, "paper", "", MATH_TF32, 0, WIDE_ALWAYS));
+    cuda_program *p = &wrong.program;
+    int32_t k = 0;
+    while (p->stages[k].kind != STAGE_LINEAR_GRAD) k++;
+    dev_stage *s = &p->stages[k];
+    REFUSED(s->first, s->first + 1, program_check_stages, "stages");
+    REFUSED(s->count, s->count + 1, program_check_stages, "stages");
+    REFUSED(s->kind, STAGE_LINEAR, program_check_stages, "stages");
+    REFUSED(s->math, DEV_FP32, program_check_stages, "stages");
+    REFUSED(p->n_stages, p->n_stages - 1, program_check_stages, "stages");
+    done(&wrong);
+}
+
 int main(void) {
     env_init(&world);
     check_run("every pass", presets);
+    check_run("programs of stages", wide_programs);
+    check_run("stages where they are faster", wide_where_faster);
+    check_run("the arena of a program of stages", packed);
+    check_run("broken stages", broken_stages);
     check_run("broken programs of ops", broken_ops);
     check_run("broken programs with parts", broken_parts);
     return check_done();

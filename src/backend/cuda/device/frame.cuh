@@ -41,6 +41,7 @@ struct View {
 };
 
 struct Frame {
+    dev_stage stage;
     const dev_run *run;
     const dev_instr *code;
     int n_code;
@@ -50,7 +51,7 @@ struct Frame {
     uint64_t seed; /* of the step block */
     int64_t step;
     int n, k, m, S;
-    int first;    /* the block's first function                     */
+    int first;    /* the block's first function of this stage       */
     int foreseen; /* the step's number may be wrong                */
     int watched;  /* cycles are counted or a bad value is looked for */
     int at;       /* the instruction that runs */

@@ -69,6 +69,13 @@ PTX float2 unpack_fp16(uint32_t w) {
     return v;
 }
 
+/* The device's clock: nanoseconds, the same for all multiprocessors. */
+PTX int64_t nanoseconds() {
+    int64_t t;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
+    return t;
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /* An address in shared memory, in bytes. */

@@ -14,7 +14,7 @@
  * the other reads. The first number rises where operands change and none of these does. */
 enum {
     CUDA_API_VERSION = (int)(10000 + OPCODE_COUNT + 331 * FUSED_COUNT + 17 * sizeof(dev_instr) +
-                             7 * sizeof(dev_run))
+                             7 * sizeof(dev_run) + 3 * sizeof(dev_stage))
 };
 
 /* Sets of kernels (device/target.h): for compute capability 9.0; for others, in fp32 and not. */
@@ -58,11 +58,12 @@ typedef struct cuda_api {
     /* `words` weights as fp16, two to a word (fuse/fp16_weights.h). */
     int (*to_fp16)(cuda_queue *q, const float *weights, uint32_t *fp16, const int32_t *fp16_at,
                    int64_t words);
-    /* One pass of the function part over `blocks` blocks. */
-    int (*functions)(cuda_queue *q, const dev_run *run, int blocks);
-    /* `steps` training steps. Captured once per run and shape unless `captured` is false. */
-    int (*steps)(cuda_queue *q, const dev_run *run, const step_shape *shape, int64_t steps,
-                 int captured);
+    /* One pass of the function part: `count` stages, one after the other. */
+    int (*functions)(cuda_queue *q, const dev_run *run, const dev_stage *stages, int count);
+    /* `steps` training steps, whose function part is these stages. Captured once per run, shape and
+     * stages unless `captured` is false. */
+    int (*steps)(cuda_queue *q, const dev_run *run, const step_shape *shape,
+                 const dev_stage *stages, int count, int64_t steps, int captured);
     /* The steps that follow are shared; NULL: they are not. The struct is copied. */
     void (*share)(cuda_queue *q, const cuda_shared_step *s);
     int (*busy)(cuda_queue *q, int *yes); /* is there work that sync() would wait for? */

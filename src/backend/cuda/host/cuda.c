@@ -19,7 +19,7 @@ static void destroy(exec *x) {
                         &x->wgrad_tasks, &x->saved,  &x->run,        &x->act,     &x->slots,
                         &x->scratch,     &x->step,   &x->adam,       &x->scalars, &x->partial,
                         &x->culprit,     &x->clocks, &x->data_start, &x->data_x,  &x->data_y,
-                        &x->lengths,     &x->fp16,   &x->fp16_at};
+                        &x->lengths,     &x->fp16,   &x->fp16_at,    &x->drawn};
         if (x->queue) x->api->sync(x->queue);
         for (size_t k = 0; k < sizeof own / sizeof *own; k++) x->api->release(own[k]->at);
         for (int k = 0; k < MIRRORS; k++) x->api->release(x->mirror[k].at);
@@ -32,6 +32,7 @@ static void destroy(exec *x) {
     env_free(e, x->gradient);
     env_free(e, x->clocks_host);
     env_free(e, x->staging);
+    env_free(e, x->stages);
     env_free(e, x);
 }
 
@@ -50,7 +51,11 @@ static mnp_status send_program(exec *x) {
                       "the program"));
     MNP_TRY(
         exec_send(x, &x->terms, p->terms, (size_t)p->n_terms * sizeof *p->terms, "the program"));
-    return exec_send(x, &x->outer, p->outer, (size_t)p->n_outer * sizeof *p->outer, "the program");
+    MNP_TRY(
+        exec_send(x, &x->outer, p->outer, (size_t)p->n_outer * sizeof *p->outer, "the program"));
+    env_free(x->env, x->stages);
+    x->stages = env_alloc(x->env, (size_t)p->n_stages + 1, sizeof *x->stages, "the program");
+    return x->stages ? MNP_OK : MNP_ENOMEM;
 }
 
 static mnp_status prepare(exec *x) {
@@ -69,7 +74,7 @@ static mnp_status prepare(exec *x) {
         MNP_TRY(exec_send(x, &x->fp16_at, x->program.fp16_at,
                           (size_t)(x->plan->params->words / 4) * sizeof(int32_t), "the program"));
     if (x->opts.profile) {
-        const size_t count = (size_t)x->program.count + 1;
+        const size_t count = (size_t)x->program.count + 3;
         MNP_TRY(exec_alloc(x, &x->clocks, count * sizeof(int64_t), "the profile"));
         x->clocks_host = env_alloc(x->env, count, sizeof(int64_t), "the profile");
         if (!x->clocks_host) return MNP_ENOMEM;
@@ -103,7 +108,8 @@ static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out)
         x->api = api;
         x->set = set_for(&x->device, o);
         status =
-            program_make(e, p, o->math, x->set == CUDA_FULL ? PROGRAM_FUSE_ALL : 0, &x->program);
+            program_make(e, p, o->math, x->set == CUDA_FULL ? PROGRAM_FUSE_ALL : 0, o->wide,
+                         &x->program);
     }
     if (status == MNP_OK) status = prepare(x);
     if (status != MNP_OK) {
@@ -136,32 +142,40 @@ static mnp_status describe(env *e, char *out, size_t size) {
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-/* The same program op by op: inside a part nobody can tell which of them it was. It has more
- * instructions than a profile has room for, so that ends. */
-static mnp_status unfuse(exec *x, int *blocks) {
-    if (x->program.n_fused == 0) return MNP_OK;
+/* Another program of the same plan. It may have more instructions than a profile has room for, so
+ * that ends. */
+static mnp_status make_again(exec *x, uint32_t kinds) {
     program_free(x->env, &x->program);
     x->api->release(x->clocks.at);
     x->clocks = (block){0};
     env_free(x->env, x->clocks_host);
     x->clocks_host = NULL;
-    MNP_TRY(program_make(x->env, x->plan, x->opts.math, 0, &x->program));
-    MNP_TRY(send_program(x));
+    MNP_TRY(program_make(x->env, x->plan, x->opts.math, kinds, WIDE_NEVER, &x->program));
+    return send_program(x);
+}
+
+/* The same program op by op, function by function: inside a part, or in a kernel for all functions,
+ * nobody can tell which of them it was. */
+static mnp_status unfuse(exec *x) {
+    if (x->program.n_fused == 0 && x->program.n_stages == 1) return MNP_OK;
+    MNP_TRY(make_again(x, 0));
     x->image.code = x->code.at, x->image.n_code = x->program.count;
     x->image.clocks = NULL;
-    return exec_size_blocks(x, x->image.items, blocks);
+    return exec_size_blocks(x, x->image.items);
 }
 
 /* Runs the functions again, which changes nothing, and names the first op that went wrong. */
-static mnp_status name_culprit(exec *x, int64_t item, int blocks) {
+static mnp_status name_culprit(exec *x, int64_t item) {
     if (item < 0) return env_fail(x->env, MNP_ENUMERIC, "the gradient of the batch is not finite");
     int32_t found[2] = {-1, -1};
-    MNP_TRY(unfuse(x, &blocks));
+    MNP_TRY(unfuse(x));
     MNP_TRY(exec_send(x, &x->culprit, found, sizeof found, "the program"));
     x->image.diagnose = 1;
     x->image.item_lo = 0, x->image.item_hi = x->image.items;
     MNP_TRY(exec_send(x, &x->run, &x->image, sizeof x->image, "the program"));
-    MNP_TRY(exec_check(x, x->api->functions(x->queue, x->run.at, blocks), "a launch"));
+    exec_size_stages(x, 0, x->image.items);
+    MNP_TRY(exec_check(x, x->api->functions(x->queue, x->run.at, x->stages, x->program.n_stages),
+                       "a launch"));
     MNP_TRY(exec_fetch(x, found, &x->culprit, sizeof found, "the program"));
     MNP_TRY(exec_wait(x));
     if (found[0] < 0)
@@ -187,25 +201,39 @@ static mnp_status bind_ranks(exec *x, int64_t items) {
                       x->scalars.at);
 }
 
-static mnp_status run_updates(exec *x, exec_io *io, int64_t steps, int blocks) {
+static mnp_status run_updates(exec *x, exec_io *io, int64_t steps) {
     if (x->ranks) MNP_TRY(bind_ranks(x, x->image.items));
-    MNP_TRY(exec_check(x, x->api->steps(x->queue, x->run.at, &x->shape, steps, !x->opts.uncaptured),
+    exec_size_stages(x, x->own_lo, x->own_hi);
+    MNP_TRY(exec_check(x,
+                       x->api->steps(x->queue, x->run.at, &x->shape, x->stages,
+                                     x->program.n_stages, steps, !x->opts.uncaptured),
                        "a launch"));
     MNP_TRY(exec_fetch(x, io->step, &x->step, sizeof *io->step, "the step"));
     if (x->ranks) MNP_TRY(ranks_wait(x->ranks, x->env, x->api, x->queue));
     MNP_TRY(exec_wait(x));
     MNP_TRY(exec_check(x, x->api->elapsed(x->queue, &x->milliseconds), "timing"));
-    return update_ok(io->step) ? MNP_OK : name_culprit(x, io->step->bad_item, blocks);
+    return update_ok(io->step) ? MNP_OK : name_culprit(x, io->step->bad_item);
+}
+
+/* All functions once; where there are several stages, as many at a time as have an arena. */
+static mnp_status run_functions(exec *x) {
+    const int64_t most = x->program.n_stages > 1 ? x->arenas : x->own_hi - x->own_lo;
+    for (int64_t lo = x->own_lo; lo < x->own_hi; lo += most) {
+        exec_size_stages(x, lo, lo + most < x->own_hi ? lo + most : x->own_hi);
+        MNP_TRY(exec_check(
+            x, x->api->functions(x->queue, x->run.at, x->stages, x->program.n_stages), "a launch"));
+    }
+    return MNP_OK;
 }
 
 static mnp_status run(exec *x, exec_io *io, int64_t items, int64_t steps) {
     if (steps < 1 || items < 1) return MNP_OK;
-    int blocks = 1;
     MNP_TRY(backend_check_lengths(x->env, x->plan, io, items));
-    MNP_TRY(exec_upload(x, io, items, &blocks));
-    if (x->program.updates) return run_updates(x, io, steps, blocks);
-    for (int64_t s = 0; s < steps; s++)
-        MNP_TRY(exec_check(x, x->api->functions(x->queue, x->run.at, blocks), "a launch"));
+    if (!exec_stages_fit(x, items))
+        MNP_TRY(make_again(x, x->set == CUDA_FULL ? PROGRAM_FUSE_ALL : 0));
+    MNP_TRY(exec_upload(x, io, items));
+    if (x->program.updates) return run_updates(x, io, steps);
+    for (int64_t s = 0; s < steps; s++) MNP_TRY(run_functions(x));
     MNP_TRY(exec_wait(x));
     MNP_TRY(exec_collect(x, io, items));
     return exec_wait(x);

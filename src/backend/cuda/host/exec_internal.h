@@ -26,7 +26,7 @@ struct exec {
     cuda_queue *queue;
     cuda_program program;
     block code, outer, products, terms, grad_spans, wgrad_tasks, saved, run, act, slots, scratch,
-        step, adam, scalars, partial, culprit, clocks;
+        step, adam, scalars, partial, culprit, clocks, drawn;
     block mirror[MIRRORS], fp16, fp16_at, data_start, data_x, data_y, lengths;
     block feed[EXEC_FEEDS], emit[EXEC_EMITS];
     dev_run image;        /* what `run` holds on the device      */
@@ -40,6 +40,8 @@ struct exec {
     float milliseconds;
     cuda_ranks *ranks; /* with the ranks of a job; NULL: this process computes every step alone */
     step_shape shape;  /* of a step (runtime.cu) */
+    dev_stage *stages; /* of the functions that are next; as many as the program has */
+    int64_t arenas;    /* how many functions a pass over the stages takes            */
     int64_t own_lo, own_hi; /* functions of the batch that this process computes */
 };
 
@@ -56,9 +58,14 @@ mnp_status exec_push(exec *x, exec_io *io);
 mnp_status exec_pull(exec *x, exec_io *io);
 
 /* Prepares everything a run of `items` functions reads and writes; fills x->run on the device. */
-mnp_status exec_upload(exec *x, exec_io *io, int64_t items, int *blocks);
+mnp_status exec_upload(exec *x, exec_io *io, int64_t items);
 /* The part of it that depends on the program; again after the program has changed. */
-mnp_status exec_size_blocks(exec *x, int64_t items, int *blocks);
+mnp_status exec_size_blocks(exec *x, int64_t items);
+/* Sets x->stages for functions [lo, hi) of the batch, x->arenas of them at most where there are
+ * several stages. */
+void exec_size_stages(exec *x, int64_t lo, int64_t hi);
+/* Does the program's memory fit for all functions of a step at once (staged), or else for some? */
+bool exec_stages_fit(const exec *x, int64_t items);
 /* What the functions emitted, to the caller. */
 mnp_status exec_collect(exec *x, const exec_io *io, int64_t items);
 

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "backend/cuda/host/exec_internal.h"
+#include "backend/cuda/wide/attention.h"
+#include "backend/cuda/wide/linear.h"
 #include "comm/comm.h"
 #include "op/update.h"
 
@@ -48,13 +50,13 @@ size_t exec_mirror_bytes(const exec *x) {
 
 /* ---- mirrors --------------------------------------------------------------------------------- */
 
-static void blocks_of(const exec_io *io, void *out[MIRRORS]) {
+static void mirrors_of(const exec_io *io, void *out[MIRRORS]) {
     out[0] = io->weights, out[1] = io->moment1, out[2] = io->moment2, out[3] = io->average;
 }
 
 mnp_status exec_push(exec *x, exec_io *io) {
     void *from[MIRRORS];
-    blocks_of(io, from);
+    mirrors_of(io, from);
     for (int k = 0; k < MIRRORS; k++)
         if (from[k] && x->mirror[k].at)
             MNP_TRY(exec_send(x, &x->mirror[k], from[k], exec_mirror_bytes(x), "the weights"));
@@ -69,7 +71,7 @@ mnp_status exec_push(exec *x, exec_io *io) {
 
 mnp_status exec_pull(exec *x, exec_io *io) {
     void *to[MIRRORS];
-    blocks_of(io, to);
+    mirrors_of(io, to);
     if (!x->program.updates || !x->pushed) return MNP_OK;
     for (int k = 0; k < MIRRORS; k++)
         if (to[k])
@@ -86,19 +88,97 @@ static int32_t chunks_of(int64_t functions) {
     return chunks < 1 ? 1 : chunks > DEV_CHUNKS ? DEV_CHUNKS : (int32_t)chunks;
 }
 
+/* ---- stages ---------------------------------------------------------------------------------- */
+
+static bool staged(const exec *x) {
+    return x->program.n_stages > 1;
+}
+
+static comm_span own_items(const exec *x, int64_t items) {
+    return x->ranks ? comm_split(x->env, items, 1) : (comm_span){0, items};
+}
+
+/* In half of the memory that was free when the device was found. A step needs one for each of its
+ * functions; others are done by and by, as many at a time as keep the device busy. */
+static int64_t most_arenas(const exec *x) {
+    const int64_t arena = (x->program.act_words + 31) / 32 * 32 * (int64_t)sizeof(float);
+    const int64_t fit = arena > 0 ? (int64_t)(x->device.spare / 2) / arena : INT64_MAX;
+    const int64_t busy = 2 * (int64_t)x->device.processors;
+    const int64_t most = x->program.updates || fit < busy ? fit : busy;
+    return most > 0 ? most : 1;
+}
+
+bool exec_stages_fit(const exec *x, int64_t items) {
+    const comm_span own = own_items(x, items);
+    if (!staged(x)) return true;
+    /* a step's sums are of all its functions */
+    return most_arenas(x) >= (x->program.updates ? own.hi - own.lo : 1);
+}
+
+static wide_size size_of(const exec *x, int32_t items) {
+    return (wide_size){.items = items,
+                       .cap_n = (int32_t)x->image.cap_n,
+                       .cap_m = (int32_t)x->image.cap_m,
+                       .samples = x->image.samples > 0 ? (int32_t)x->image.samples : 1,
+                       .chunks = x->image.wide_chunks};
+}
+
+static int32_t blocks_of(int32_t kind, const dev_instr *ins, wide_size size) {
+    switch (kind) {
+    case STAGE_LINEAR:
+        return wide_linear_blocks(ins, size);
+    case STAGE_LINEAR_GRAD:
+        return wide_linear_grad_blocks(ins, size);
+    case STAGE_ATTENTION:
+        return wide_attention_blocks(ins, size);
+    default:
+        return wide_attention_grad_blocks(ins, size);
+    }
+}
+
+void exec_size_stages(exec *x, int64_t lo, int64_t hi) {
+    const wide_size size = size_of(x, (int32_t)(hi - lo));
+    for (int32_t k = 0; k < x->program.n_stages; k++) {
+        dev_stage *s = &x->stages[k];
+        *s = x->program.stages[k];
+        s->lo = lo, s->items = size.items;
+        if (s->kind == STAGE_FUNCTIONS) s->blocks[1] = (int32_t)x->image.n_slots;
+        for (int32_t j = 0; s->kind != STAGE_FUNCTIONS && j < s->count; j++)
+            s->blocks[j + 1] =
+                s->blocks[j] + blocks_of(s->kind, &x->program.code[s->first + j], size);
+    }
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+/* Parts of the functions, each summed by itself: enough that all multiprocessors have work, few
+ * enough that the sums are little to read. They depend on the batch alone. */
+static int32_t wide_chunks_of(const exec *x, int64_t functions) {
+    enum { MOST = 25 };
+    if (!x->program.updates || functions < 1) return 1;
+    return functions < MOST ? (int32_t)functions : MOST;
+}
+
 /* A block per multiprocessor at most: each takes all of its shared memory. */
-mnp_status exec_size_blocks(exec *x, int64_t items, int *blocks) {
-    const comm_span own = x->ranks ? comm_split(x->env, items, 1) : (comm_span){0, items};
+mnp_status exec_size_blocks(exec *x, int64_t items) {
+    const comm_span own = own_items(x, items);
     int64_t count = x->device.processors;
     if (own.hi - own.lo < count) count = own.hi > own.lo ? own.hi - own.lo : 1;
     const size_t act = (size_t)(x->program.act_words + 31) / 32 * 32;
     const size_t scratch = (size_t)(x->program.scratch_words + 31) / 32 * 32;
-    MNP_TRY(exec_alloc(x, &x->act, (size_t)count * act * sizeof(float), "the activations"));
+    x->arenas = count;
+    if (staged(x)) x->arenas = own.hi - own.lo < most_arenas(x) ? own.hi - own.lo : most_arenas(x);
+    if (x->arenas < 1) x->arenas = 1;
+    x->image.wide_chunks = wide_chunks_of(x, own.hi - own.lo);
+    MNP_TRY(exec_alloc(x, &x->act, (size_t)x->arenas * act * sizeof(float), "the activations"));
+    if (staged(x))
+        MNP_TRY(exec_alloc(x, &x->drawn, (size_t)items * 4 * sizeof(int32_t), "the lengths"));
     MNP_TRY(exec_alloc(x, &x->scratch, (size_t)count * scratch * sizeof(int32_t) + 64, "scratch"));
     const int32_t chunks = chunks_of(own.hi - own.lo);
     const int64_t sums = (int64_t)chunks * x->program.product_pieces;
-    MNP_TRY(exec_alloc(x, &x->slots,
-                       (size_t)((count > sums ? count : sums) * x->slot_words) * sizeof(float),
+    int64_t slots = count > sums ? count : sums;
+    if (staged(x) && slots < 2 * x->image.wide_chunks) slots = 2 * x->image.wide_chunks;
+    MNP_TRY(exec_alloc(x, &x->slots, (size_t)(slots * x->slot_words) * sizeof(float),
                        "the gradient slots"));
     const size_t saved = (size_t)(own.hi - own.lo) * (size_t)x->program.saved_words;
     MNP_TRY(exec_alloc(x, &x->saved, saved * sizeof(float), "the rows of gradients"));
@@ -116,12 +196,12 @@ mnp_status exec_size_blocks(exec *x, int64_t items, int *blocks) {
     x->image.product_chunks = chunks;
     x->image.wgrad_tasks = x->wgrad_tasks.at;
     x->shape = (step_shape){.words = x->plan->params->words,
-                            .functions = (int32_t)count,
                             .wgrad_tasks = x->program.n_wgrad_tasks * chunks,
                             .grad_spans = x->program.n_grad_spans,
                             .task_spans = x->program.task_spans};
     x->image.item_scalars = x->scalars.at;
-    *blocks = (int)count;
+    const bool draws = x->program.count > 0 && x->program.code[0].op == OPCODE_draw;
+    x->image.drawn = staged(x) && draws ? x->drawn.at : NULL;
     return MNP_OK;
 }
 
@@ -241,7 +321,7 @@ static mnp_status place_step(exec *x, const exec_io *io) {
     return exec_send(x, &x->step, io->step ? io->step : &none, sizeof(dev_step), "the step");
 }
 
-mnp_status exec_upload(exec *x, exec_io *io, int64_t items, int *blocks) {
+mnp_status exec_upload(exec *x, exec_io *io, int64_t items) {
     const plan *p = x->plan;
     dev_run *r = &x->image;
     *r = (dev_run){.code = x->code.at, .n_code = x->program.count, .items = items};
@@ -250,7 +330,7 @@ mnp_status exec_upload(exec *x, exec_io *io, int64_t items, int *blocks) {
     r->cap_n = p->opts.n, r->cap_m = p->opts.m;
     r->words = p->params->words, r->trainable = p->params->trainable;
     r->culprit = x->culprit.at, r->clocks = x->clocks.at;
-    MNP_TRY(exec_size_blocks(x, items, blocks));
+    MNP_TRY(exec_size_blocks(x, items));
     if (!x->program.updates || !x->pushed) MNP_TRY(exec_push(x, io));
     r->weights = x->mirror[0].at, r->moment1 = x->mirror[1].at, r->moment2 = x->mirror[2].at;
     r->average = io->average ? x->mirror[3].at : NULL;

@@ -17,6 +17,8 @@ struct cuda_queue {
     cudaGraphExec_t one, many; /* captured: a step, and GROUP of them, of ... */
     const dev_run *run;
     step_shape shape;
+    dev_stage *stages;
+    int n_stages;
     int shares; /* `shared` holds */
     cuda_shared_step shared;
 };
@@ -54,6 +56,7 @@ static void queue_destroy(cuda_queue *q) {
     if (q->begun) cudaEventDestroy(q->begun);
     if (q->ended) cudaEventDestroy(q->ended);
     if (q->stream) cudaStreamDestroy(q->stream);
+    free(q->stages);
     free(q);
 }
 
@@ -70,6 +73,7 @@ static int queue_make(cuda_queue **out, int which) {
     if (e == cudaSuccess) e = cudaEventCreate(&q->ended);
     if (e == cudaSuccess) e = set->functions_prepare();
     if (e == cudaSuccess && set->products) e = set->products_prepare();
+    if (e == cudaSuccess) e = set->wide_prepare();
     if (e != cudaSuccess) {
         queue_destroy(q);
         return (int)e;
@@ -117,8 +121,19 @@ static int to_fp16(cuda_queue *q, const float *weights, uint32_t *fp16, const in
     return (int)cudaGetLastError();
 }
 
-static int functions(cuda_queue *q, const dev_run *run, int blocks) {
-    q->kernels->functions(run, blocks, false, q->stream);
+/* early: the first one may begin while the kernel before it ends */
+static void launch_stages(cuda_queue *q, const dev_run *run, const dev_stage *stages, int count,
+                          bool early) {
+    for (int k = 0; k < count; k++) {
+        if (stages[k].kind == STAGE_FUNCTIONS)
+            q->kernels->functions(run, &stages[k], early || k > 0, q->stream);
+        else
+            q->kernels->wide[stages[k].kind](run, &stages[k], q->stream);
+    }
+}
+
+static int functions(cuda_queue *q, const dev_run *run, const dev_stage *stages, int count) {
+    launch_stages(q, run, stages, count, false);
     return (int)cudaGetLastError();
 }
 
@@ -145,7 +160,7 @@ static int shared_update(cuda_queue *q) {
 }
 
 static int one_step(cuda_queue *q, bool first) {
-    q->kernels->functions(q->run, q->shape.functions, !first, q->stream);
+    launch_stages(q, q->run, q->stages, q->n_stages, !first);
     if (q->shares) return shared_update(q) ? (int)cudaErrorUnknown : 0;
     form_products(q, true);
     q->kernels->update(q->run, &q->shape, q->stream);
@@ -209,8 +224,21 @@ static cudaError_t plain_steps(cuda_queue *q, int64_t count) {
     return e;
 }
 
-static int steps(cuda_queue *q, const dev_run *run, const step_shape *shape, int64_t count,
-                 int captured) {
+/* A copy of the stages; false: there is no memory. */
+static bool keep_stages(cuda_queue *q, const dev_stage *stages, int count) {
+    const size_t bytes = (size_t)count * sizeof *stages;
+    if (q->n_stages == count && memcmp(q->stages, stages, bytes) == 0) return true;
+    forget_steps(q);
+    free(q->stages);
+    q->stages = (dev_stage *)malloc(bytes);
+    q->n_stages = q->stages ? count : 0;
+    if (q->stages) memcpy(q->stages, stages, bytes);
+    return q->stages;
+}
+
+static int steps(cuda_queue *q, const dev_run *run, const step_shape *shape,
+                 const dev_stage *stages, int n_stages, int64_t count, int captured) {
+    if (!keep_stages(q, stages, n_stages)) return (int)cudaErrorMemoryAllocation;
     if (q->run != run || memcmp(&q->shape, shape, sizeof *shape) != 0) forget_steps(q);
     q->run = run, q->shape = *shape;
     cudaError_t e = cudaEventRecord(q->begun, q->stream);

@@ -1,8 +1,10 @@
-/* functions.cu: the function part of a plan as one kernel. A block takes one function after the
- * other and interprets the instruction list. Activations live in the block's arena in global
+/* functions.cu: a stage of functions (program/stages.h), most often the whole function part of a
+ * plan, as one kernel. A block takes one function after the other and interprets the instruction
+ * list. Activations live in the block's arena in global
  * memory, where the plan placed them. Small instructions that do not depend on each other run side
  * by side, a team of threads each. The next instructions are fetched meanwhile. */
 #include "backend/cuda/kernels/kernels.cuh"
+#include "backend/cuda/wide/wide.cuh"
 #include "base/rng_normal.h"
 
 TARGET_BEGIN
@@ -164,10 +166,12 @@ OP_FN void diagnose(const dev_instr &ins, int k) {
 /* foresee: the step's number is not known yet, but what it will be if all goes well. */
 FN void begin(const dev_run *run, int64_t item, int first, bool foresee) {
     Frame &f = frame();
+    const dev_stage &stage = f.stage;
     const int64_t chunks = run->chunks > 1 ? run->chunks : 1;
     f.run = run;
-    f.code = run->code, f.n_code = run->n_code;
-    f.base[DEV_STORE_ACT] = run->act + (int64_t)blockIdx.x * run->act_words;
+    f.code = run->code + stage.first, f.n_code = stage.count;
+    const int64_t arena = stage.staged ? item - stage.lo : (int64_t)blockIdx.x;
+    f.base[DEV_STORE_ACT] = run->act + arena * run->act_words;
     f.base[DEV_STORE_PGRAD] = run->slots + (int64_t)blockIdx.x * run->slot_words;
     f.base[DEV_STORE_PARAM] = run->weights;
     f.base[DEV_STORE_FP16] = (float *)run->fp16;
@@ -184,6 +188,10 @@ FN void begin(const dev_run *run, int64_t item, int first, bool foresee) {
     f.n = run->n ? (int)run->n[item] : 0;
     f.k = run->k ? (int)run->k[item] : f.n;
     f.m = run->m ? (int)run->m[item] : 0;
+    if (!stage.begins && run->drawn) {
+        const int4 d = __ldcg((const int4 *)run->drawn + item);
+        f.n = d.x, f.k = d.y, f.m = d.z;
+    }
     f.first = first;
     f.at = 0;
     f.watched = run->diagnose || (run->clocks && blockIdx.x == 0);
@@ -195,7 +203,7 @@ OP_FN void watch(int k, int next) {
     for (int i = k; f.run->diagnose && i < next; i++) diagnose(held(i), i);
     if (!f.run->clocks || blockIdx.x || threadIdx.x) return;
     const int64_t now = clock64();
-    if (next > k) f.run->clocks[k] += now - f.last;
+    if (next > k) f.run->clocks[f.code - f.run->code + k] += now - f.last;
     f.last = now;
 }
 
@@ -331,17 +339,29 @@ OP_FN const dev_instr *next_instruction() {
     return more ? &ins : nullptr;
 }
 
-__global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *run) {
-    const int64_t first = run->item_lo + blockIdx.x;
-    const bool draws = run->n_code > 0 && run->code->op == OPCODE_draw;
+/* What a draw found, for the stages that follow. */
+OP_FN void leave_lengths() {
+    const Frame &f = frame();
+    if (threadIdx.x == 0) ((int4 *)f.run->drawn)[f.item] = make_int4(f.n, f.k, f.m, 0);
+}
+
+__global__ void __launch_bounds__(THREADS, 1)
+    functions_kernel(const dev_run *run, const dev_stage stage) {
+    const int64_t first = stage.lo + blockIdx.x;
+    const bool draws = stage.begins && run->n_code > 0 && run->code->op == OPCODE_draw;
+    if (threadIdx.x == 0) frame().stage = stage;
     make_arrivals();
+    if (!stage.ends) grid_release();
     if (!draws) grid_wait();
-    for (int64_t item = first; item < run->item_hi; item += gridDim.x) {
+    if (stage.staged) stamp_stage(run, stage);
+    for (int64_t item = first; item < stage.lo + stage.items; item += gridDim.x) {
         begin_function(run, item, item == first, draws && item == first);
         for (const dev_instr *ins = first_instruction(); ins; ins = next_instruction())
             execute(*ins);
+        if (draws && stage.staged) leave_lengths();
     }
-    if (run->n_grad_spans > 0 && !run->diagnose) count_block(&run->adam->passed[DEV_ENDED]);
+    if (stage.ends && run->n_grad_spans > 0 && !run->diagnose)
+        count_block(&run->adam->passed[DEV_ENDED]);
 }
 
 cudaError_t functions_prepare(void) {
@@ -349,8 +369,14 @@ cudaError_t functions_prepare(void) {
                                 SMEM_BYTES);
 }
 
-void functions_launch(const dev_run *run, int blocks, bool early, cudaStream_t stream) {
-    launch_as(launch_of(blocks, THREADS, SMEM_BYTES, stream), false, early, functions_kernel, run);
+void functions_launch(const dev_run *run, const dev_stage *stage, bool early, cudaStream_t stream) {
+    launch_as(launch_of(stage->blocks[1], THREADS, SMEM_BYTES, stream), false, early,
+              functions_kernel, run, *stage);
+}
+
+static cudaError_t wide_prepare(void) {
+    const cudaError_t e = wide_linear_prepare();
+    return e == cudaSuccess ? wide_attention_prepare() : e;
 }
 
 /* ---- the set --------------------------------------------------------------------------------- */
@@ -363,7 +389,16 @@ const kernel_set kernels = {
     nullptr,
     nullptr,
 #endif
-    update_launch,        update_local_launch, update_reports_launch,
-    update_linked_launch, update_fp16_launch,
+    update_launch,
+    update_local_launch,
+    update_reports_launch,
+    update_linked_launch,
+    wide_prepare,
+    {nullptr, wide_linear_launch, wide_linear_grad_launch, wide_attention_launch,
+     wide_attention_grad_launch},
+    update_fp16_launch,
 };
+static_assert((int)STAGE_LINEAR == 1 && (int)STAGE_LINEAR_GRAD == 2 && (int)STAGE_ATTENTION == 3 &&
+                  (int)STAGE_ATTENTION_GRAD == 4 && (int)STAGE_KINDS == 5,
+              "launchers by kind");
 TARGET_END

@@ -52,8 +52,8 @@ static inline __device__ void wait_count(int32_t *counter, int blocks) {
 /* What the host asks of a set; its products are NULL where no part leaves rows. */
 struct kernel_set {
     cudaError_t (*functions_prepare)(void);
-    /* early: after an update */
-    void (*functions)(const dev_run *run, int blocks, bool early, cudaStream_t stream);
+    /* early: after an update, or another stage */
+    void (*functions)(const dev_run *run, const dev_stage *stage, bool early, cudaStream_t stream);
     cudaError_t (*products_prepare)(void);
     /* Jobs: weight gradients from what functions left as rows. alone: no ranks share the step, so
      * that sums over functions are final; then it runs beside the functions. */
@@ -68,6 +68,9 @@ struct kernel_set {
                            cudaStream_t stream);
     void (*update_linked)(const dev_run *run, const step_shape *s, const float *sums, int ranks,
                           cudaStream_t stream);
+    cudaError_t (*wide_prepare)(void);
+    /* Stages of wide instructions (wide/), by their kind; they may begin early. */
+    void (*wide[STAGE_KINDS])(const dev_run *run, const dev_stage *stage, cudaStream_t stream);
     /* the weights as fp16 (fuse/fp16_weights.h) */
     void (*update_fp16)(const float *weights, uint32_t *fp16, const int32_t *fp16_at, int64_t words,
                         cudaStream_t stream);
@@ -83,7 +86,13 @@ extern const kernel_set kernels;
 /* Of the set that is being compiled. */
 TARGET_BEGIN
 cudaError_t functions_prepare(void);
-void functions_launch(const dev_run *run, int blocks, bool early, cudaStream_t stream);
+void functions_launch(const dev_run *run, const dev_stage *stage, bool early, cudaStream_t stream);
+cudaError_t wide_linear_prepare(void);
+void wide_linear_launch(const dev_run *run, const dev_stage *stage, cudaStream_t stream);
+void wide_linear_grad_launch(const dev_run *run, const dev_stage *stage, cudaStream_t stream);
+cudaError_t wide_attention_prepare(void);
+void wide_attention_launch(const dev_run *run, const dev_stage *stage, cudaStream_t stream);
+void wide_attention_grad_launch(const dev_run *run, const dev_stage *stage, cudaStream_t stream);
 cudaError_t products_prepare(void);
 void products_launch(const dev_run *run, const step_shape *s, bool alone, cudaStream_t stream);
 void update_fp16_launch(const float *weights, uint32_t *fp16, const int32_t *fp16_at, int64_t words,

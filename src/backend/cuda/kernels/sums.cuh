@@ -123,7 +123,9 @@ static __device__ void tile_words(const float *sums, int ranks, int64_t stride,
 template <int ROWS, class PUT>
 static __device__ void function_words(const dev_run *run, const dev_grad_span &span, float4 *buf,
                                       PUT put) {
-    const int64_t slots = span.parts ? span.parts * run->product_chunks : run->n_slots;
+    const int64_t slots = span.parts  ? span.parts * run->product_chunks
+                          : span.wide ? span.wide * run->wide_chunks
+                                      : run->n_slots;
     if (span.outer < 0)
         slot_words(run->slots, slots, run->slot_words, span, buf, put);
     else if (run->outer[span.outer].cols == 64)

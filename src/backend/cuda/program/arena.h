@@ -9,4 +9,8 @@
  */
 mnp_status arena_shorten(env *e, const plan *p, cuda_program *program);
 
+/* The same where all values have places of their own (stages.h): those that are never needed at the
+ * same time share memory. */
+mnp_status arena_pack(env *e, const plan *p, cuda_program *program);
+
 #endif

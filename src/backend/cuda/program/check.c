@@ -1,6 +1,8 @@
 /* check.c: see check.h. */
 #include "backend/cuda/program/check.h"
 
+#include "backend/cuda/program/stages.h"
+
 /* Pass `pass` has left instruction or entry k as it must not be. */
 static mnp_status broken(env *e, const char *pass, int64_t k, const char *what) {
     return env_fail(e, MNP_EDEVICE, "a program for the GPU is wrong after pass '%s': %s (%lld)",
@@ -84,6 +86,60 @@ mnp_status program_check_arena(env *e, const plan *p, const cuda_program *progra
     return check_places(e, p, program, "arena");
 }
 
+/* ---- stages ---------------------------------------------------------------------------------- */
+
+/* Do two operands of wide instructions with these slots (dev_instr.wide) share memory? */
+static bool meet(const plan *p, const dev_operand *a, int32_t a_slots, const dev_operand *b,
+                 int32_t b_slots) {
+    if (!a->present || !b->present || a->store != b->store) return false;
+    if (a->store == DEV_STORE_PGRAD && a_slots != b_slots) return false;
+    return a->offset < b->offset + words_of(p, b) && b->offset < a->offset + words_of(p, a);
+}
+
+static bool writes_into(const plan *p, const dev_instr *a, const dev_instr *b) {
+    bool into = false;
+    for (int j = 0; j < DEV_OUT; j++) {
+        for (int k = 0; k < DEV_IN; k++)
+            into |= meet(p, &a->out[j], a->wide, &b->in[k], b->wide);
+        for (int k = 0; k < DEV_OUT; k++)
+            into |= meet(p, &a->out[j], a->wide, &b->out[k], b->wide);
+    }
+    return into;
+}
+
+static bool kernel_well(const plan *p, const cuda_program *program, const dev_stage *s) {
+    bool well = s->count >= 1 && s->count <= DEV_WIDE;
+    for (int32_t k = s->first; well && k < s->first + s->count; k++) {
+        const dev_instr *ins = &program->code[k];
+        well &= program->kind[k] == s->kind && stages_math(ins) == s->math;
+        for (int32_t j = s->first; j < s->first + s->count; j++)
+            well &= j == k || !writes_into(p, ins, &program->code[j]);
+    }
+    return well;
+}
+
+mnp_status program_check_stages(env *e, const plan *p, const cuda_program *program) {
+    static const char pass[] = "stages";
+    int32_t next = 0;
+    for (int32_t k = 0; k < program->n_stages; k++) {
+        const dev_stage *s = &program->stages[k];
+        if (s->first != next) return broken(e, pass, k, "an instruction in no stage or in two");
+        next = s->first + s->count;
+        if (s->kind == STAGE_FUNCTIONS) {
+            for (int32_t j = s->first; j < next; j++)
+                if (program->kind[j] != STAGE_FUNCTIONS)
+                    return broken(e, pass, j, "a wide instruction for functions");
+        } else if (!kernel_well(p, program, s)) {
+            return broken(e, pass, k, "instructions that one kernel cannot take together");
+        }
+    }
+    if (next != program->count) return broken(e, pass, next, "an instruction in no stage");
+    if (program->stages[0].kind != STAGE_FUNCTIONS ||
+        program->stages[program->n_stages - 1].kind != STAGE_FUNCTIONS)
+        return broken(e, pass, 0, "no functions at the begin or the end");
+    return MNP_OK;
+}
+
 /* ---- gradients ------------------------------------------------------------------------------- */
 
 /* One write to the gradient at word `at`; seen: what has been written to before. */
@@ -93,9 +149,10 @@ static bool writes_well(bool *seen, int64_t at, bool fresh, bool adds) {
     return well;
 }
 
-static bool fresh_well(const dev_instr *ins, bool *seen) {
+static bool fresh_well(const dev_instr *ins, int64_t trainable, bool *seen) {
     bool well = true;
     const uint32_t first = fused_addr(DEV_STORE_PGRAD, 0);
+    seen += ins->wide * trainable; /* other slots */
     for (int j = 0; is_op(ins) && j < DEV_OUT; j++)
         if (ins->out[j].present && ins->out[j].store == DEV_STORE_PGRAD)
             well &= writes_well(seen, ins->out[j].offset, ins->fresh >> j & 1u, ins->acc >> j & 1u);
@@ -107,11 +164,12 @@ static bool fresh_well(const dev_instr *ins, bool *seen) {
 }
 
 mnp_status program_check_fresh(env *e, const plan *p, const cuda_program *program) {
-    bool *seen = env_alloc(e, (size_t)p->params->trainable + 1, sizeof *seen, "a check");
+    const int64_t trainable = p->params->trainable;
+    bool *seen = env_alloc(e, 2 * (size_t)trainable + 1, sizeof *seen, "a check");
     if (!seen) return MNP_ENOMEM;
     mnp_status status = MNP_OK;
     for (int32_t k = 0; k < program->count && status == MNP_OK; k++)
-        if (!fresh_well(&program->code[k], seen))
+        if (!fresh_well(&program->code[k], trainable, seen))
             status = broken(e, "mark_fresh", k,
                             "a gradient's first writer adds, or a later one does not");
     env_free(e, seen);

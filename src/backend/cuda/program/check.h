@@ -9,6 +9,8 @@
  *   saved rows       rows inside a function's part of dev_run.saved, gradients inside the trainable
  *                    words
  *   arena            values inside the shorter arena
+ *   stages           every instruction in one stage, in order, functions first and last; those of a
+ *                    kernel of one kind, one precision and no memory that another one writes
  *   gradient spans   every trainable word in one span, those of wgrad tasks first
  *   wgrad tasks      every part of a product and every span of theirs once, by milestones
  *   fp16             every group of four weights at a place of its own
@@ -26,6 +28,6 @@
 
 typedef mnp_status program_check(env *e, const plan *p, const cuda_program *program);
 program_check program_check_code, program_check_fresh, program_check_rows, program_check_arena,
-    program_check_spans, program_check_tasks, program_check_fp16;
+    program_check_stages, program_check_spans, program_check_tasks, program_check_fp16;
 
 #endif

@@ -48,7 +48,7 @@ typedef struct dev_instr {
     int32_t together;  /* it and those after it run side by side: how many; 1: alone */
     int32_t milestone; /* which milestone it is (grad_spans.h), counted from 1; 0: none */
     int32_t lets;      /* the kernels that follow the functions may begin from here on */
-    int32_t chunks;    /* of a wide weight gradient: the slots that share its sum (stages.h) */
+    int32_t wide;      /* a wide gradient of weights: which of wide_chunks slots it takes (stages.h) */
     int32_t i[DEV_INT];
     double f[DEV_REAL];
     union {
@@ -101,7 +101,7 @@ typedef struct dev_grad_span {
     int32_t at, words;
     int32_t outer; /* which it is a part of; -1: it lies in the slots */
     int32_t parts; /* in chunks * parts of them, from products; 0: in all that functions wrote to */
-    int32_t wide;  /* in so many, from wide instructions (stages.h); 0: from none */
+    int32_t wide;  /* in wide * wide_chunks of them, from wide instructions (stages.h); 0: in none */
     int32_t milestone; /* with which they are complete */
 } dev_grad_span;
 enum {
@@ -179,19 +179,20 @@ typedef struct dev_run {
     const float *data_x, *data_y;
     int64_t data_shared_x;
     const int64_t *n, *k, *m; /* (items) or NULL; k NULL: all n */
-    int32_t *drawn; /* (items, 4): n, k and m that a draw found, for the stages after it; or NULL */
+    int32_t *drawn; /* (items, 4): n, k and m as a draw found them, for stages after it; or NULL */
+    int32_t wide_chunks; /* parts of the functions that wide gradients of weights are summed over */
     const double *feed[DEV_FEEDS];
     int64_t feed_stride[DEV_FEEDS];
     double *emit[DEV_EMITS];
     int64_t emit_stride[DEV_EMITS];
     int32_t *culprit; /* (2) instruction and output; -1 none */
-    int64_t *clocks;  /* (n_code + 1) cycles of block 0 per instruction, or NULL */
+    int64_t *clocks;  /* (n_code + 3) cycles of block 0 per instruction, or NULL (wide/wide.cuh) */
 } dev_run;
 
 /* How many blocks the kernels of a step have (host/runtime.cu). */
 typedef struct step_shape {
     int64_t words; /* of weights, for adam */
-    int32_t functions, wgrad_tasks;
+    int32_t wgrad_tasks;
     int32_t grad_spans, task_spans; /* task_spans: of them are summed by wgrad tasks */
 } step_shape;
 
@@ -212,10 +213,13 @@ enum { DEV_WIDE = 4 }; /* wide instructions of a stage at most */
  * captured step has it. The arena of item lo + b is number b. */
 typedef struct dev_stage {
     int32_t kind, first, count;
+    int32_t math;         /* of wide instructions, all of them: DEV_FP32 or DEV_TF32 */
+    int32_t staged;       /* 0: the only stage, of any number of items; a block has one arena */
+    int32_t begins, ends; /* it is the first, the last one of these items */
     int32_t items;
     int64_t lo;
-    int32_t begins, ends;         /* the first and the last stage of these items              */
-    int32_t blocks[DEV_WIDE + 1]; /* of wide instruction j: [blocks[j], blocks[j + 1])        */
+    /* of wide instruction j: [blocks[j], blocks[j + 1]); of functions: [0, blocks[1]) */
+    int32_t blocks[DEV_WIDE + 1];
 } dev_stage;
 
 /* Numbers of op/ headers. */

@@ -58,7 +58,7 @@ static void mark_releases(cuda_program *p) {
 /* Words next to each other that are summed in the same way and at the same time. */
 typedef struct stretch {
     int64_t at, end;
-    int32_t outer, parts, milestone; /* as in dev_grad_span */
+    int32_t outer, parts, wide, milestone; /* as in dev_grad_span */
 } stretch;
 
 static int32_t outer_at(const cuda_program *p, int64_t at) {
@@ -67,10 +67,27 @@ static int32_t outer_at(const cuda_program *p, int64_t at) {
     return -1;
 }
 
+/* How many times wide_chunks slots hold the sums of wide instructions. */
+static int32_t wide_slots(const cuda_program *p, int64_t at) {
+    int32_t slots = 0;
+    for (int32_t k = 0; k < p->count; k++) {
+        const dev_instr *ins = &p->code[k];
+        for (int j = 0; p->kind[k] == STAGE_LINEAR_GRAD && j < DEV_OUT; j++)
+            if (ins->out[j].present && ins->out[j].store == DEV_STORE_PGRAD &&
+                ins->out[j].offset == at && ins->wide >= slots)
+                slots = ins->wide + 1;
+    }
+    return slots;
+}
+
 /* Products begin at a gradient's first word, or inside it. */
 static stretch stretch_of(const cuda_program *p, const param *w, int32_t milestone) {
     const int64_t end = w->offset + (int64_t)w->rows * w->ld;
-    stretch s = {w->offset, end, outer_at(p, w->offset), 0, milestone};
+    stretch s = {.at = w->offset,
+                 .end = end,
+                 .outer = outer_at(p, w->offset),
+                 .wide = wide_slots(p, w->offset),
+                 .milestone = milestone};
     for (int32_t j = 0; j < p->n_products; j++) {
         const dev_product *of = &p->products[j];
         if (of->at < s.at || of->at >= end) continue;
@@ -93,7 +110,8 @@ static void list_stretch(const stretch *s, cuda_program *p) {
     for (int64_t at = s->at; at < s->end; at += most) {
         const int64_t words = s->end - at < most ? s->end - at : most;
         p->grad_spans[p->n_grad_spans++] =
-            (dev_grad_span){(int32_t)at, (int32_t)words, s->outer, s->parts, s->milestone};
+            (dev_grad_span){.at = (int32_t)at, .words = (int32_t)words, .outer = s->outer,
+                            .parts = s->parts, .wide = s->wide, .milestone = s->milestone};
     }
 }
 
@@ -106,7 +124,7 @@ static void list_weights(const params *weights, const int32_t *last, int32_t mil
         if (w && w->init.frozen) continue;
         stretch next = {.outer = -1, .milestone = -1};
         if (w) next = stretch_of(p, w, grad_spans_complete(p, last_writer(w, last)));
-        const bool joins = now.outer < 0 && next.outer < 0 && now.parts == next.parts &&
+        const bool joins = now.outer < 0 && next.outer < 0 && now.parts == next.parts && now.wide == next.wide &&
                            now.milestone == next.milestone;
         if (!joins && now.milestone == milestone && (now.outer >= 0) == outer)
             list_stretch(&now, p);

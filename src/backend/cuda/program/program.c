@@ -1,5 +1,6 @@
 /* program.c: see program.h. The passes in order: find fused parts (fuse/fuse.h), put operands into
- * instructions, choose the precision of products, set small instructions side by side (schedule.h).
+ * instructions, choose the precision of products, find wide instructions (stages.h), set small ones
+ * side by side (schedule.h).
  * check.h has what each needs and leaves.
  * The first instruction that writes a weight's gradient overwrites, so slots need no zeroing. The
  * reverse pass of a small dense layer becomes two instructions: only the input's gradient is waited
@@ -17,6 +18,7 @@
 #include "backend/cuda/program/cuda_ops.h"
 #include "backend/cuda/program/grad_spans.h"
 #include "backend/cuda/program/schedule.h"
+#include "backend/cuda/program/stages.h"
 #include "op/affine.h"
 #include "op/attention.h"
 #include "op/gauss.h"
@@ -176,15 +178,15 @@ static int split_reverse(const plan *p, const instr *ins, instr piece[2]) {
 }
 
 /* Small values get places of their own after the plan's arena: sharing memory would tie together
- * instructions that have nothing else in common. */
-static mnp_status place_small(env *e, const plan *p, cuda_program *out) {
+ * instructions that have nothing else in common. apart: all values do. */
+static mnp_status place_values(env *e, const plan *p, bool apart, cuda_program *out) {
     out->offset = env_alloc(e, (size_t)p->n_values + 1, sizeof *out->offset, "a program");
     if (!out->offset) return MNP_ENOMEM;
-    out->act_words = p->act_words;
+    out->act_words = apart ? 0 : p->act_words;
     for (val v = 0; v < p->n_values; v++) {
         const value *at = &p->values[v];
         out->offset[v] = at->offset;
-        if (at->store != STORE_ACT || at->offset < 0 || !is_small_value(p, v)) continue;
+        if (at->store != STORE_ACT || at->offset < 0 || !(apart || is_small_value(p, v))) continue;
         out->offset[v] = out->act_words;
         out->act_words += plan_words(p, at);
     }
@@ -272,6 +274,8 @@ typedef struct draft {
     instr *list;
     int32_t *from; /* the plan's instruction it is, or a piece of it; ~k: part k */
     task *tasks;
+    dev_instr *code;
+    int32_t *kind; /* dev_stage_kind */
     int32_t count;
 } draft;
 
@@ -290,12 +294,27 @@ static void add_part(const plan *p, const cuda_program *out, draft *d, int32_t u
     d->tasks[d->count++] = task_of_part(p, out, &d->units.parts[~unit]);
 }
 
-static mnp_status draft_make(env *e, const plan *p, uint32_t kinds, cuda_program *out, draft *d) {
+static mnp_status draft_translate(env *e, const plan *p, exec_math math, const cuda_program *out,
+                                  draft *d) {
+    for (int32_t k = 0; k < d->count; k++) {
+        if (d->from[k] < 0)
+            d->code[k] = call_part(p, out, &d->units.parts[~d->from[k]], math);
+        else
+            MNP_TRY(translate(e, p, out, &d->list[k], math, &d->code[k]));
+    }
+    return MNP_OK;
+}
+
+static mnp_status draft_make(env *e, const plan *p, exec_math math, uint32_t kinds, bool apart,
+                             cuda_program *out, draft *d) {
     const size_t most = 2 * (size_t)p->n_function + 1;
     d->list = env_alloc(e, most, sizeof *d->list, "a program");
     d->from = env_alloc(e, most, sizeof *d->from, "a program");
     d->tasks = env_alloc(e, most, sizeof *d->tasks, "a program");
-    if (!d->list || !d->from || !d->tasks) return MNP_ENOMEM;
+    d->code = env_alloc(e, most, sizeof *d->code, "a program");
+    d->kind = env_alloc(e, most, sizeof *d->kind, "a program");
+    if (!d->list || !d->from || !d->tasks || !d->code || !d->kind) return MNP_ENOMEM;
+    MNP_TRY(place_values(e, p, apart, out));
     for (int32_t k = 0; k < p->n_function; k++) d->tasks[k] = task_of(p, out, &p->instrs[k]);
     if (!addresses_fit(p, out)) kinds = 0;
     MNP_TRY(fuse_find(e, p, d->tasks, kinds, out->offset, &out->act_words, &d->units));
@@ -306,7 +325,7 @@ static mnp_status draft_make(env *e, const plan *p, uint32_t kinds, cuda_program
         else
             add_instruction(p, out, d, unit);
     }
-    return MNP_OK;
+    return draft_translate(e, p, math, out, d);
 }
 
 static void draft_free(env *e, draft *d) {
@@ -314,30 +333,68 @@ static void draft_free(env *e, draft *d) {
     env_free(e, d->list);
     env_free(e, d->from);
     env_free(e, d->tasks);
+    env_free(e, d->code);
+    env_free(e, d->kind);
+    *d = (draft){0};
 }
 
-/* Is v a weight's gradient that nothing has written so far? */
-static bool is_fresh(const plan *p, val v, bool *seen, cuda_program *out) {
+/* Wide instructions, and which of them a kernel can take together: those of a kind and a precision.
+ * Gradients of weights in other slots are other memory. */
+static mnp_status draft_stages(env *e, const plan *p, exec_wide wide, const cuda_program *out,
+                               draft *d, bool *staged) {
+    MNP_TRY(
+        stages_find(e, p, d->code, d->count, wide == WIDE_ALWAYS, out->updates, d->kind));
+    *staged = false;
+    for (int32_t k = 0; k < d->count; k++) {
+        if (d->kind[k] == STAGE_FUNCTIONS) continue;
+        *staged = true;
+        d->tasks[k].wide = 1 + d->kind[k] + STAGE_KINDS * stages_math(&d->code[k]);
+        for (int32_t j = 0; d->code[k].wide && j < d->tasks[k].n_out; j++)
+            if (d->tasks[k].out[j].store == STORE_PGRAD) d->tasks[k].out[j].store = DEV_STORES;
+    }
+    return MNP_OK;
+}
+
+/* In a program of stages no values share memory, so that instructions stand side by side where they
+ * can. */
+static mnp_status draft_program(env *e, const plan *p, exec_math math, uint32_t kinds,
+                                exec_wide wide, cuda_program *out, draft *d) {
+    bool staged = false;
+    MNP_TRY(draft_make(e, p, math, kinds, false, out, d));
+    if (wide == WIDE_NEVER) return MNP_OK;
+    MNP_TRY(draft_stages(e, p, wide, out, d, &staged));
+    if (!staged) return MNP_OK;
+    draft_free(e, d);
+    env_free(e, out->offset);
+    out->offset = NULL;
+    MNP_TRY(draft_make(e, p, math, kinds, true, out, d));
+    return draft_stages(e, p, wide, out, d, &staged);
+}
+
+/* Is v a weight's gradient that nothing has written so far, in these slots of its (stages.h)? */
+static bool is_fresh(const plan *p, val v, int32_t slots, bool *seen, cuda_program *out) {
     if (v == VAL_NONE || p->values[v].store != STORE_PGRAD) return false;
-    const bool fresh = !seen[v];
-    out->has_grad = seen[v] = true;
+    bool *at = &seen[slots * p->n_values + v];
+    const bool fresh = !*at;
+    out->has_grad = *at = true;
     return fresh;
 }
 
 static mnp_status mark_fresh(env *e, const plan *p, const draft *d, const int32_t *order,
                              cuda_program *out) {
-    bool *seen = env_alloc(e, (size_t)p->n_values + 1, sizeof *seen, "a program");
+    bool *seen = env_alloc(e, 2 * (size_t)p->n_values + 1, sizeof *seen, "a program");
     if (!seen) return MNP_ENOMEM;
     for (int32_t k = 0; k < d->count; k++) {
         const int32_t from = d->from[order[k]];
         if (from < 0) {
             const fuse_part *part = &d->units.parts[~from];
             for (int j = 0; j < FUSED_OPERANDS; j++)
-                if ((part->outs >> j & 1u) && is_fresh(p, part->operand[j], seen, out))
+                if ((part->outs >> j & 1u) && is_fresh(p, part->operand[j], 0, seen, out))
                     out->code[k].fused.fresh |= (uint64_t)1 << j;
         } else {
             for (int j = 0; j < DEV_OUT; j++)
-                if (is_fresh(p, d->list[order[k]].out[j], seen, out)) out->code[k].fresh |= 1u << j;
+                if (is_fresh(p, d->list[order[k]].out[j], out->code[k].wide, seen, out))
+                    out->code[k].fresh |= 1u << j;
         }
     }
     env_free(e, seen);
@@ -350,24 +407,23 @@ static mnp_status alloc_program(env *e, const draft *d, cuda_program *out) {
     out->code = env_alloc(e, words, sizeof *out->code, "a program");
     out->from = env_alloc(e, words, sizeof *out->from, "a program");
     out->fused_name = env_alloc(e, words, sizeof *out->fused_name, "a program");
-    return out->code && out->from && out->fused_name ? MNP_OK : MNP_ENOMEM;
+    out->kind = env_alloc(e, words, sizeof *out->kind, "a program");
+    return out->code && out->from && out->fused_name && out->kind ? MNP_OK : MNP_ENOMEM;
 }
 
 /* What stands at place k of the program: task number `at` of the draft. */
-static mnp_status fill_place(env *e, const plan *p, exec_math math, const draft *d, int32_t at,
-                             int32_t k, cuda_program *out) {
+static void fill_place(const plan *p, const draft *d, int32_t at, int32_t k, cuda_program *out) {
     const int32_t from = d->from[at];
+    out->code[k] = d->code[at], out->kind[k] = d->kind[at];
     if (from < 0) {
         const fuse_part *part = &d->units.parts[~from];
-        out->code[k] = call_part(p, out, part, math);
         out->from[k] = part->like;
         out->fused_name[k] = part->pattern->name;
-        return MNP_OK;
+        return;
     }
-    const int64_t scratch = scratch_of(p, &d->list[at]);
+    const int64_t scratch = d->kind[at] == STAGE_FUNCTIONS ? scratch_of(p, &d->list[at]) : 0;
     if (scratch > out->scratch_words) out->scratch_words = scratch;
     out->from[k] = from;
-    return translate(e, p, out, &d->list[at], math, &out->code[k]);
 }
 
 static mnp_status checked(env *e, const plan *p, const cuda_program *program,
@@ -375,13 +431,13 @@ static mnp_status checked(env *e, const plan *p, const cuda_program *program,
     return PROGRAM_CHECKS ? check(e, p, program) : MNP_OK;
 }
 
-static mnp_status fill(env *e, const plan *p, exec_math math, const draft *d, cuda_program *out) {
+static mnp_status fill(env *e, const plan *p, const draft *d, cuda_program *out) {
     const size_t words = (size_t)d->count + 1;
     int32_t *order = env_alloc(e, words, 2 * sizeof *order, "a program");
     mnp_status status = order ? alloc_program(e, d, out) : MNP_ENOMEM;
     if (status == MNP_OK) status = schedule_make(e, d->tasks, d->count, order, order + words);
     for (int32_t k = 0; k < d->count && status == MNP_OK; k++) {
-        status = fill_place(e, p, math, d, order[k], k, out);
+        fill_place(p, d, order[k], k, out);
         out->code[k].together = order[words + (size_t)k];
     }
     if (status == MNP_OK) status = checked(e, p, out, program_check_code);
@@ -390,12 +446,20 @@ static mnp_status fill(env *e, const plan *p, exec_math math, const draft *d, cu
     return status == MNP_OK ? checked(e, p, out, program_check_fresh) : status;
 }
 
+static bool is_staged(const cuda_program *p) {
+    bool staged = false;
+    for (int32_t k = 0; k < p->count; k++) staged |= p->kind[k] != STAGE_FUNCTIONS;
+    return staged;
+}
+
 /* The passes over a program whose instructions stand. */
 static mnp_status finish(env *e, const plan *p, cuda_program *out) {
     MNP_TRY(saved_rows_place(e, p->params->trainable, out));
     MNP_TRY(checked(e, p, out, program_check_rows));
-    MNP_TRY(arena_shorten(e, p, out));
+    MNP_TRY((is_staged(out) ? arena_pack : arena_shorten)(e, p, out));
     MNP_TRY(checked(e, p, out, program_check_arena));
+    MNP_TRY(stages_list(e, out));
+    MNP_TRY(checked(e, p, out, program_check_stages));
     if (out->updates) {
         MNP_TRY(grad_spans_list(e, p->params, out));
         MNP_TRY(checked(e, p, out, program_check_spans));
@@ -406,13 +470,13 @@ static mnp_status finish(env *e, const plan *p, cuda_program *out) {
     return checked(e, p, out, program_check_fp16);
 }
 
-mnp_status program_make(env *e, const plan *p, exec_math math, uint32_t kinds, cuda_program *out) {
+mnp_status program_make(env *e, const plan *p, exec_math math, uint32_t kinds, exec_wide wide,
+                        cuda_program *out) {
     *out = (cuda_program){0};
     draft d = {0};
     mnp_status status = check_step(e, p, out);
-    if (status == MNP_OK) status = place_small(e, p, out);
-    if (status == MNP_OK) status = draft_make(e, p, kinds, out, &d);
-    if (status == MNP_OK) status = fill(e, p, math, &d, out);
+    if (status == MNP_OK) status = draft_program(e, p, math, kinds, wide, out, &d);
+    if (status == MNP_OK) status = fill(e, p, &d, out);
     if (status == MNP_OK) status = finish(e, p, out);
     draft_free(e, &d);
     if (status != MNP_OK) program_free(e, out);
@@ -423,6 +487,8 @@ void program_free(env *e, cuda_program *p) {
     env_free(e, p->code);
     env_free(e, p->from);
     env_free(e, p->fused_name);
+    env_free(e, p->kind);
+    env_free(e, p->stages);
     env_free(e, p->outer);
     env_free(e, p->products);
     env_free(e, p->terms);

@@ -9,6 +9,9 @@ typedef struct cuda_program {
     dev_instr *code;         /* in the order in which they run               */
     int32_t *from;           /* the plan's instruction that each one is      */
     const char **fused_name; /* of a fused part, else NULL                   */
+    int32_t *kind;           /* who runs each one (dev_stage_kind)           */
+    dev_stage *stages;       /* what is launched, one after the other (stages.h) */
+    int32_t n_stages;        /* 1: functions alone                           */
     int32_t count, n_fused;  /* instructions; fused parts among them         */
     int64_t *offset;         /* where each value of the plan lies            */
     int64_t act_words;       /* words of one arena                           */
@@ -49,10 +52,11 @@ static inline bool op_reads(const dev_instr *ins, uint32_t addr) {
     return reads;
 }
 
-/* Parts of the kinds whose bit is set are fused (fuse/fuse.h). MNP_EUNSUPPORTED names an op the
- * device does not have. */
+/* Parts of the kinds whose bit is set are fused (fuse/fuse.h); wide: are there wide instructions
+ * (stages.h)? MNP_EUNSUPPORTED names an op the device does not have. */
 enum { PROGRAM_FUSE_ALL = (1 << FUSED_COUNT) - 1 };
-mnp_status program_make(env *e, const plan *p, exec_math math, uint32_t kinds, cuda_program *out);
+mnp_status program_make(env *e, const plan *p, exec_math math, uint32_t kinds, exec_wide wide,
+                        cuda_program *out);
 void program_free(env *e, cuda_program *p);
 
 #endif

@@ -1,5 +1,6 @@
 /* schedule.c: list scheduling, see schedule.h. Of all instructions whose predecessors are done the
- * one with the longest way to the end goes first; if it is small, the next small ones join it. Long
+ * one with the longest way to the end goes first; if it is small, the next small ones join it, and
+ * if it is wide the next of its kind. Long
  * programs are scheduled in stretches, so that the table of dependences stays small. */
 #include "backend/cuda/program/schedule.h"
 
@@ -45,14 +46,48 @@ static void link_tasks(stretch *s) {
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-/* The ready task with the longest way to the end; the first recorded of equals. */
-static int32_t most_urgent(const stretch *s, bool small_only) {
+/* The ready task with the longest way to the end, of those that `which` accepts; the first recorded
+ * of equals. */
+typedef bool accepts(const task *t, int32_t like);
+static int32_t most_urgent(const stretch *s, accepts *which, int32_t like) {
     int32_t best = -1;
     for (int32_t k = 0; k < s->count; k++)
-        if (s->waiting[k] == 0 && (s->tasks[k].small || !small_only) &&
+        if (s->waiting[k] == 0 && which(&s->tasks[k], like) &&
             (best < 0 || s->height[k] > s->height[best]))
             best = k;
     return best;
+}
+
+static bool is_small(const task *t, int32_t like) {
+    (void)like;
+    return t->small;
+}
+static bool is_wide_as(const task *t, int32_t like) {
+    return t->wide == like;
+}
+
+/* The number that most of the ready wide tasks have, as far as a kernel takes them; of equals the
+ * most urgent one's. 0: none is ready. */
+static int32_t wide_kind(const stretch *s) {
+    int32_t best = 0, most = 0;
+    int64_t height = 0;
+    for (int32_t k = 0; k < s->count; k++) {
+        const int32_t wide = s->tasks[k].wide;
+        if (s->waiting[k] != 0 || wide == 0) continue;
+        int32_t count = 0;
+        for (int32_t j = 0; j < s->count && count < SCHEDULE_TOGETHER; j++)
+            count += s->waiting[j] == 0 && s->tasks[j].wide == wide;
+        if (count < most || (count == most && s->height[k] <= height)) continue;
+        best = wide, most = count, height = s->height[k];
+    }
+    return best;
+}
+
+/* What comes next: the functions go on as long as they can, and so do kernels. */
+static int32_t next_task(const stretch *s, bool *wide) {
+    const int32_t own = most_urgent(s, is_wide_as, 0), kind = wide_kind(s);
+    *wide = kind != 0 && (*wide || own < 0);
+    return *wide ? most_urgent(s, is_wide_as, kind) : own;
 }
 
 static void finish(stretch *s, int32_t a) {
@@ -62,13 +97,17 @@ static void finish(stretch *s, int32_t a) {
 }
 
 static void order_stretch(stretch *s, int32_t first, int32_t *order, int32_t *together) {
+    bool wide = false;
     for (int32_t done = 0; done < s->count;) {
         int32_t batch = 0, chosen[SCHEDULE_TOGETHER];
-        int32_t k = most_urgent(s, false);
+        int32_t k = next_task(s, &wide);
         while (k >= 0 && batch < SCHEDULE_TOGETHER) {
+            const task *t = &s->tasks[k];
             s->waiting[k] = -1;
             chosen[batch++] = k;
-            k = s->tasks[k].small ? most_urgent(s, true) : -1;
+            k = t->wide    ? most_urgent(s, is_wide_as, t->wide)
+                : t->small ? most_urgent(s, is_small, 0)
+                           : -1;
         }
         for (int32_t j = 0; j < batch; j++) {
             order[done + j] = first + chosen[j];

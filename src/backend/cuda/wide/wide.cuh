@@ -63,7 +63,8 @@ FN int wide_samples(const dev_run *run) {
     return run->samples > 0 ? (int)run->samples : 1;
 }
 FN wide_size wide_size_of(const dev_run *run, const dev_stage &stage) {
-    return {stage.items, (int32_t)run->cap_n, (int32_t)run->cap_m, wide_samples(run)};
+    return {stage.items, (int32_t)run->cap_n, (int32_t)run->cap_m, wide_samples(run),
+            run->wide_chunks};
 }
 
 /* Which of the stage's instructions this block works for. */
@@ -73,6 +74,17 @@ FN int wide_which(const dev_stage &stage) {
     for (int k = 1; k < DEV_WIDE; k++)
         if (k < stage.count && (int)blockIdx.x >= stage.blocks[k]) j = k;
     return j;
+}
+
+/* For measurements (dev_run.clocks): a stage of wide instructions took the time until the next
+ * stage begins, at two cycles a nanosecond. After the clocks of the instructions stand when the
+ * stage before began, and its first instruction. */
+FN void stamp_stage(const dev_run *run, const dev_stage &stage) {
+    if (!run->clocks || blockIdx.x > 0 || threadIdx.x > 0) return;
+    int64_t *last = run->clocks + run->n_code + 1;
+    const int64_t now = nanoseconds();
+    if (last[1] > 0) run->clocks[last[1] - 1] += 2 * (now - last[0]);
+    last[0] = now, last[1] = stage.kind == STAGE_FUNCTIONS ? 0 : stage.first + 1;
 }
 
 /* That instruction, brought to shared memory by the first warp; all threads meet. It was there

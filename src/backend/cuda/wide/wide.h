@@ -15,9 +15,10 @@
 #define WIDE_FN static inline
 #endif
 
-/* What the number of blocks depends on. */
+/* What the number of blocks depends on: items of the stage, lengths at most, samples (1 or more),
+ * dev_run.wide_chunks. */
 typedef struct wide_size {
-    int32_t items, cap_n, cap_m, samples; /* lengths at most; samples: 1 or more */
+    int32_t items, cap_n, cap_m, samples, chunks;
 } wide_size;
 
 /* Rows of an operand in one function at most, of all samples. */

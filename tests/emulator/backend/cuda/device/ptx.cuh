@@ -24,6 +24,9 @@ PTX float fast_sine(float x) {
 PTX float fast_cosine(float x) {
     return cosf(x);
 }
+PTX int64_t nanoseconds() {
+    return clock64();
+}
 PTX float relu_of(float x) {
     return x < 0.0f ? 0.0f : x;
 }

@@ -59,6 +59,7 @@ FN void unit_find(Attended &w, Unit &u, const dev_run *run, const dev_stage &sta
     const int H = ins.i[DATT_HEADS], of = number / w.deal.tiles;
     u.b = -1, u.h = of % H, u.part = number % w.deal.tiles;
     u.nq = u.nk = 0;
+    for (int k = 0; k < OF_TENSORS; k++) u.at[k] = run->act; /* copies of no row name an address */
     u.first = u.part * w.deal.groups * w.deal.rows;
     if (of / H >= stage.items) return;
     u.b = of / H;
@@ -126,9 +127,8 @@ FN Part part_of(const Attended &w, bool keys) {
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-template <int DEPTH>
-FN void row_copy(const Attended &w, const Unit &u, int of, int row, int quad, bool valid,
-                 float *to) {
+FN void quad_copy(const Attended &w, const Unit &u, int of, int row, int quad, bool valid,
+                  float *to) {
     copy16(to, u.at[of] + (int64_t)row * w.ld[of] + quad, valid);
 }
 
@@ -146,9 +146,9 @@ FN void rows_copy(const Attended &w, int room, int from, float *to, int apart) {
         const int row = (OWN ? u.first : from) + (r & (room - 1));
         const bool valid = has && row < (QUERIES ? u.nq : u.nk);
         float *at = to + r * PITCH<DEPTH> + quad;
-        row_copy<DEPTH>(w, u, X, row, quad, valid, at);
-        if (Y >= 0) row_copy<DEPTH>(w, u, Y, row, quad, valid, at + apart);
-        if (Z >= 0) row_copy<DEPTH>(w, u, Z, row, quad, valid, at + 2 * apart);
+        quad_copy(w, u, X, row, quad, valid, at);
+        if constexpr (Y >= 0) quad_copy(w, u, Y, row, quad, valid, at + apart);
+        if constexpr (Z >= 0) quad_copy(w, u, Z, row, quad, valid, at + 2 * apart);
     }
 }
 

@@ -77,15 +77,15 @@ __global__ void __launch_bounds__(WIDE_THREADS, 2)
     wide_linear_kernel(const dev_run *run, const dev_stage stage) {
     __align__(16) __shared__ dev_instr ins;
     grid_release();
-    const int which = wide_which(stage);
+    const int which = wide_which(stage), block = block_of(stage, which);
     wide_fetch(run, stage, which, &ins);
-    grid_wait();
-    stamp_stage(run, stage);
     const WideLinear op = {run, ins};
     const wide_linear_cut cut = wide_linear_forward(&ins, wide_size_of(run, stage));
-    const int block = block_of(stage, which);
-    const int tile = block / cut.across, n0 = block % cut.across * cut.width;
-    const TileRows rows = find_rows(WideFunctions(run, stage), ins.in[LINEAR_X], cut.rows, tile);
+    const FunctionRow row = row_of_thread(cut.rows, block / cut.across);
+    const int n0 = block % cut.across * cut.width;
+    grid_wait();
+    stamp_stage(run, stage);
+    const TileRows rows = find_rows(WideFunctions(run, stage), ins.in[LINEAR_X], row);
     if (!any_rows(rows, 0, WIDE_LINEAR_ROWS)) return;
     if constexpr (!WIDE_TILES<MATH>) {
 #pragma unroll 1
@@ -137,8 +137,11 @@ template <int MATH, class P> FN void to_x_tile(const WideLinear &op, const TileR
     multiply_all<MATH, P>(tile, source, wide_linear_parts(op.in(LINEAR_GRAD_G).ld, P::K), live);
     tile.n0 += n0;
     if (!live) return;
-    if (op.ins.i[LINEAR_SKIP]) add_rows(tile, rows, op.in(LINEAR_GRAD_G));
-    if (op.adds(LINEAR_GX)) add_rows(tile, rows, op.out(LINEAR_GX));
+#pragma unroll 1
+    for (int k = 0; k < 2; k++) { /* g, if the residual was x, and what is there */
+        const bool wanted = k == 0 ? op.ins.i[LINEAR_SKIP] != 0 : op.adds(LINEAR_GX);
+        if (wanted) add_rows(tile, rows, k == 0 ? op.in(LINEAR_GRAD_G) : op.out(LINEAR_GX));
+    }
     store_rows(tile, rows, op.out(LINEAR_GX));
 }
 
@@ -166,12 +169,12 @@ FN void give_residual(const WideLinear &op, const TileRows &rows, int part, int 
     }
 }
 
+/* The tile of this thread's `row`, the `part`-th one of those that share its rows. */
 template <int MATH>
 FN void reverse_rows(const WideLinear &op, const WideFunctions &functions,
-                     const wide_linear_cut &cut, int block) {
-    const int part = block % cut.across, n0 = part * cut.width;
-    const TileRows rows =
-        find_rows(functions, op.ins.in[LINEAR_GRAD_X], cut.rows, block / cut.across);
+                     const wide_linear_cut &cut, int part, FunctionRow row) {
+    const int n0 = part * cut.width;
+    const TileRows rows = find_rows(functions, op.ins.in[LINEAR_GRAD_X], row);
     if (!any_rows(rows, 0, WIDE_LINEAR_ROWS)) return;
     if (op.out(LINEAR_GRES).p) give_residual(op, rows, part, cut.across);
     if (!op.out(LINEAR_GX).p) return;
@@ -187,9 +190,16 @@ FN void reverse_rows(const WideLinear &op, const WideFunctions &functions,
 
 /* ---- dw and db ------------------------------------------------------------------------------- */
 
-/* A place of a tile, and functions [first, last). */
+/* A place of a tile, functions [first, last), and the slot that their sum goes to. */
 struct WeightTile {
-    int m0, n0, first, last;
+    int m0, n0, first, last, slot;
+    MEMBER WeightTile(const wide_linear_grad_cut &cut, const wide_size &z, int wide, int block) {
+        const int tiles = cut.down * cut.across, chunk = block / tiles, tile = block % tiles;
+        m0 = tile / cut.across * cut.height, n0 = tile % cut.across * 64;
+        first = (int)((int64_t)z.items * chunk / z.chunks);
+        last = (int)((int64_t)z.items * (chunk + 1) / z.chunks);
+        slot = wide * z.chunks + chunk;
+    }
 };
 
 /* k runs over the functions' rows, a warp copies rows w, w + 8, w + 16 and w + 24 of a chunk. Of
@@ -286,21 +296,20 @@ template <class P> FN void join_depths(Tile<P::HOW, P::MT> &tile) {
 }
 
 /* db of the tile's columns: the sums of 16 halves of warps in order. */
-FN void finish_bias(const WideLinear &op, float4 sum, int n0, int slot) {
+FN void finish_bias(const WideLinear &op, float4 sum, const WeightTile &at) {
     st4(ring() + (int)threadIdx.x * 4, sum); /* (16, 64) */
     __syncthreads();
-    const int column = n0 + (int)threadIdx.x;
+    const int column = at.n0 + (int)threadIdx.x;
     const WideView gb = op.out(LINEAR_GB);
     if (threadIdx.x >= 64 || column >= gb.ld) return;
     float total = 0;
 #pragma unroll
     for (int k = 0; k < 16; k++) total += ring()[k * 64 + threadIdx.x];
-    put(gb.at(slot) + column, total, op.adds(LINEAR_GB));
+    put(gb.at(at.slot) + column, total, op.adds(LINEAR_GB));
 }
 
 template <int MATH, class P>
-FN void to_w_tile(const WideLinear &op, const WideFunctions &functions, const WeightTile &at,
-                  int slot) {
+FN void to_w_tile(const WideLinear &op, const WideFunctions &functions, const WeightTile &at) {
     auto tile = warp_tile<P>();
     const int K = op.in(LINEAR_GRAD_W).rows, ld = op.in(LINEAR_GRAD_W).ld;
     const bool live = op.out(LINEAR_GW).p && at.m0 + tile.m0 < K && at.n0 + tile.n0 < ld;
@@ -309,26 +318,12 @@ FN void to_w_tile(const WideLinear &op, const WideFunctions &functions, const We
     multiply_all<MATH, P>(tile, source, wide_linear_parts(rows, P::K), live);
     join_depths<P>(tile);
     if (live && depth_of_warp<P>() == 0) {
-        float *to = op.out(LINEAR_GW).at(slot);
+        float *to = op.out(LINEAR_GW).at(at.slot);
         tile.m0 += at.m0, tile.n0 += at.n0;
         if (op.adds(LINEAR_GW)) tile.add_from(to, ld, K);
         tile.store(to, ld, K);
     }
-    if (source.sums) finish_bias(op, source.sum, at.n0, slot);
-}
-
-template <int MATH>
-FN void reverse_weight(const WideLinear &op, const WideFunctions &functions,
-                       const wide_linear_grad_cut &cut, int chunks, int wide, int block) {
-    const int tiles = cut.down * cut.across, chunk = block / tiles, tile = block % tiles;
-    const int items = functions.items, slot = wide * chunks + chunk;
-    const WeightTile at = {tile / cut.across * cut.height, tile % cut.across * 64,
-                           (int)((int64_t)items * chunk / chunks),
-                           (int)((int64_t)items * (chunk + 1) / chunks)};
-    if (cut.height == 128)
-        to_w_tile<MATH, ToWTall>(op, functions, at, slot);
-    else
-        to_w_tile<MATH, ToWSmall>(op, functions, at, slot);
+    if (source.sums) finish_bias(op, source.sum, at);
 }
 
 template <int MATH>
@@ -336,19 +331,24 @@ __global__ void __launch_bounds__(WIDE_THREADS, 2)
     wide_linear_grad_kernel(const dev_run *run, const dev_stage stage) {
     __align__(16) __shared__ dev_instr ins;
     grid_release();
-    const int which = wide_which(stage);
+    const int which = wide_which(stage), block = block_of(stage, which);
     wide_fetch(run, stage, which, &ins);
-    grid_wait();
-    stamp_stage(run, stage);
     const WideLinear op = {run, ins};
     const WideFunctions functions(run, stage);
     const wide_size size = wide_size_of(run, stage);
     const wide_linear_grad_cut cut = wide_linear_reverse(&ins, size);
-    const int block = block_of(stage, which);
-    if (block < cut.of_weight)
-        reverse_weight<MATH>(op, functions, cut, size.chunks, ins.wide, block);
+    const WeightTile at(cut, size, ins.wide, block);
+    const int tile = (block - cut.of_weight) / cut.of_rows.across;
+    const int part = (block - cut.of_weight) % cut.of_rows.across;
+    const FunctionRow row = row_of_thread(cut.of_rows.rows, tile);
+    grid_wait();
+    stamp_stage(run, stage);
+    if (block >= cut.of_weight)
+        reverse_rows<MATH>(op, functions, cut.of_rows, part, row);
+    else if (cut.height == 128)
+        to_w_tile<MATH, ToWTall>(op, functions, at);
     else
-        reverse_rows<MATH>(op, functions, cut.of_rows, block - cut.of_weight);
+        to_w_tile<MATH, ToWSmall>(op, functions, at);
 }
 
 /* ---- for the host ---------------------------------------------------------------------------- */

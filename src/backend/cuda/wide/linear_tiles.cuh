@@ -153,16 +153,19 @@ struct TileRows {
     MEMBER int64_t place(const WideView &v, int r) const { return table[r].place(v); }
 };
 
-/* Those of tile `tile`. All threads call it and meet. */
-FN TileRows find_rows(const WideFunctions &functions, const dev_operand &x, const wide_deal &deal,
-                      int tile) {
-    __shared__ FunctionRow table[WIDE_LINEAR_ROWS];
+/* Which row of tile `tile` this thread looks for, if the function has it. */
+FN FunctionRow row_of_thread(const wide_deal &deal, int tile) {
     const int r = threadIdx.x;
-    if (r < WIDE_LINEAR_ROWS) {
-        const int function = tile / deal.down * deal.across + r / deal.room;
-        const int row = tile % deal.down * deal.room + r % deal.room;
-        const bool there = function < functions.items && row < functions.rows(x, function);
-        table[r] = {function, there ? row : -1};
+    return {tile / deal.down * deal.across + r / deal.room,
+            tile % deal.down * deal.room + r % deal.room};
+}
+/* The rows of the tile, found by the threads. All call it and meet. */
+FN TileRows find_rows(const WideFunctions &functions, const dev_operand &x, FunctionRow row) {
+    __shared__ FunctionRow table[WIDE_LINEAR_ROWS];
+    if (threadIdx.x < WIDE_LINEAR_ROWS) {
+        const bool there =
+            row.function < functions.items && row.row < functions.rows(x, row.function);
+        table[threadIdx.x] = {row.function, there ? row.row : -1};
     }
     __syncthreads();
     return {table};
@@ -179,7 +182,7 @@ FN bool any_rows(const TileRows &rows, int r, int count) {
  * registers for are on their way before the first is needed. */
 template <int HOW, int MT>
 FN void add_rows(Tile<HOW, MT> &tile, const TileRows &rows, const WideView &v) {
-    enum { QUADS = 4 * MT, FLIGHT = 4 };
+    enum { QUADS = 4 * MT, FLIGHT = MT > 2 ? 4 : 8 };
 #pragma unroll
     for (int first = 0; first < QUADS; first += FLIGHT) {
         float4 old[FLIGHT];

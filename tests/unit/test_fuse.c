@@ -558,22 +558,45 @@ static void product_ranges(void) {
     forget(&r);
 }
 
-/* It leaves none in fp32, nor where there is no milestone; then it is computed in fp32 in any case.
- */
+/* It leaves none in fp32. */
 static void conditioner_keeps_none(void) {
-    for (int sets = 0; sets < 2; sets++) {
+    recorded r;
+    cuda_program p;
+    record(&r, "paper", 128, 50, 1);
+    CHECK(program_make(&world, r.plan, MATH_FP32, PROGRAM_FUSE_ALL, WIDE_NEVER, &p) == MNP_OK);
+    CHECK(p.n_products == 0 && p.product_pieces == 0);
+    for (int32_t k = 0; k < p.count; k++)
+        if (is_part(&p.code[k], FUSED_FLOW_GRAD))
+            CHECK(p.code[k].fused.addr[FLOWG_SAVED] == FUSED_ABSENT);
+    program_free(&world, &p);
+    forget(&r);
+}
+
+/* Beside sets that are no parts it leaves its rows too: they are complete when the function ends.
+ * The features are left by the first layer, or where that is no part by the first conditioner, and
+ * read by all others. */
+static void conditioner_alone(void) {
+    for (int first = 0; first < 2; first++) {
         recorded r;
         cuda_program p;
-        const uint32_t flows = 1u << FUSED_FLOW | 1u << FUSED_FLOW_GRAD | 1u << FUSED_FIRST;
+        const uint32_t flows = 1u << FUSED_FLOW | 1u << FUSED_FLOW_GRAD;
+        int32_t leave = 0, read = 0, count = 0;
         record(&r, "paper", 128, 50, 1);
-        CHECK(program_make(&world, r.plan, sets ? MATH_FP32 : MATH_TF32,
-                           sets ? PROGRAM_FUSE_ALL : flows, WIDE_NEVER, &p) == MNP_OK);
-        CHECK(p.n_products == 0 && p.product_pieces == 0);
+        CHECK(program_make(&world, r.plan, MATH_TF32, first ? flows | 1u << FUSED_FIRST : flows,
+                           WIDE_NEVER, &p) == MNP_OK);
         for (int32_t k = 0; k < p.count; k++) {
-            const int32_t kind = p.code[k].op - OPCODE_COUNT;
-            if (kind == FUSED_FLOW || kind == FUSED_FLOW_GRAD) CHECK(p.code[k].math == DEV_FP32);
-            if (kind == FUSED_FLOW_GRAD) CHECK(p.code[k].fused.addr[FLOWG_SAVED] == FUSED_ABSENT);
+            const dev_fused *f = &p.code[k].fused;
+            if (is_part(&p.code[k], FUSED_FLOW_GRAD)) CHECK(p.code[k].math == DEV_TF32);
+            if (!is_part(&p.code[k], FUSED_FLOW)) continue;
+            CHECK(p.code[k].math == DEV_TF32 && f->addr[FLOW_SAVED] != FUSED_ABSENT);
+            CHECK(f->addr[FLOW_LEAVES] == FUSED_ABSENT || leave + read == 0);
+            leave += f->addr[FLOW_LEAVES] != FUSED_ABSENT;
+            read += f->addr[FLOW_XH] != FUSED_ABSENT;
+            count++;
         }
+        CHECK(count > 1 && leave == (first ? 0 : 1) && leave + read == count);
+        CHECK(p.n_products == 3 * count && p.n_milestones == 0);
+        for (int32_t j = 0; j < p.n_products; j++) CHECK(p.products[j].milestone == DEV_ENDED);
         program_free(&world, &p);
         forget(&r);
     }
@@ -741,6 +764,7 @@ int main(void) {
     RUN(first_layer_rows);
     RUN(product_ranges);
     RUN(conditioner_keeps_none);
+    RUN(conditioner_alone);
     RUN(teams_know_less);
     RUN(job_order);
     RUN(transitions_and_releases);

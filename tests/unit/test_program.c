@@ -117,7 +117,8 @@ static void wide_holds(const char *preset, const char *options, uint32_t kinds, 
         pairs += t.program.stages[k].kind != STAGE_FUNCTIONS && t.program.stages[k].count > 1;
     }
     for (int32_t k = 0; k < t.program.count; k++) other_slots += t.program.code[k].wide;
-    CHECK(of_kind[STAGE_LINEAR] > 0 && of_kind[STAGE_LINEAR_GRAD] > 0);
+    CHECK(of_kind[STAGE_LINEAR] > 0 && of_kind[STAGE_LINEAR_TO_X] > 0 &&
+          of_kind[STAGE_LINEAR_TO_W] > 0);
     CHECK((of_kind[STAGE_ATTENTION] > 0) == (attentions > 0));
     CHECK((of_kind[STAGE_ATTENTION_GRAD] > 0) == (attentions > 0));
     /* all points and the context side by side */
@@ -220,7 +221,7 @@ static void broken_stages(void) {
     CHECK(make_as(&wrong, "paper", "", MATH_TF32, 0, WIDE_ALWAYS));
     cuda_program *p = &wrong.program;
     int32_t k = 0;
-    while (p->stages[k].kind != STAGE_LINEAR_GRAD) k++;
+    while (p->stages[k].kind != STAGE_LINEAR_TO_X) k++;
     dev_stage *s = &p->stages[k];
     REFUSED(s->first, s->first + 1, program_check_stages, "stages");
     REFUSED(s->count, s->count + 1, program_check_stages, "stages");

@@ -22,9 +22,12 @@ static void check_order(const task *tasks, int32_t count, const int32_t *order,
     for (int32_t k = 0; k < count; k++) {
         permutation &= order[k] >= 0 && order[k] < count && place[order[k]] < 0;
         place[order[k]] = k;
-        groups &= (left == 0) == (together[k] > 0) && together[k] <= SCHEDULE_TOGETHER;
+        const int32_t wide = tasks[order[k]].wide;
+        groups &= (left == 0) == (together[k] > 0);
+        groups &= together[k] <= (wide ? SCHEDULE_WIDE : SCHEDULE_TOGETHER);
         if (left == 0) left = together[k], leader = k;
-        groups &= together[leader] == 1 || tasks[order[k]].small;
+        groups &= together[leader] == 1 || wide || tasks[order[k]].small;
+        groups &= wide == tasks[order[leader]].wide;
         group[order[k]] = leader;
         left--;
     }
@@ -39,7 +42,7 @@ static void check_order(const task *tasks, int32_t count, const int32_t *order,
 }
 
 /* Tasks that read and write random places of a small memory. */
-static void random_tasks(void) {
+static void random_tasks_of(bool with_wide) {
     enum { COUNT = 2500 }; /* more than one stretch */
     task *tasks = calloc(COUNT, sizeof *tasks);
     int32_t *order = calloc(2 * COUNT, sizeof *order);
@@ -51,7 +54,9 @@ static void random_tasks(void) {
         t->n_out = (int32_t)rng_below(&s, 5);
         for (int j = 0; j < t->n_in; j++) t->in[j] = words((int64_t)rng_below(&s, 400), 3);
         for (int j = 0; j < t->n_out; j++) t->out[j] = words((int64_t)rng_below(&s, 400), 3);
-        t->small = rng_below(&s, 2) == 0;
+        t->wide = with_wide ? (int32_t)rng_below(&s, 4) : 0;
+        t->late = t->wide == 3;
+        t->small = !t->wide && rng_below(&s, 2) == 0;
         t->fence = rng_below(&s, 500) == 0;
         t->cost = 1 + (int32_t)rng_below(&s, 100);
     }
@@ -59,6 +64,34 @@ static void random_tasks(void) {
     check_order(tasks, COUNT, order, order + COUNT);
     free(tasks);
     free(order);
+}
+
+static void random_tasks(void) {
+    random_tasks_of(false);
+    random_tasks_of(true);
+}
+
+/* Twenty rounds of a wide task, one of functions that needs it, and a late one that nobody needs:
+ * the late ones stand together, eight at a time, and after them the rest. */
+static void late_tasks(void) {
+    enum { ROUNDS = 20, COUNT = 3 * ROUNDS };
+    task tasks[COUNT] = {0};
+    int32_t order[COUNT], together[COUNT], groups[SCHEDULE_WIDE + 1] = {0};
+    for (int k = 0; k < COUNT; k++) {
+        task *t = &tasks[k];
+        const int round = k / 3, which = k % 3;
+        t->cost = 1;
+        t->wide = which == 0 ? 1 : which == 2 ? 2 : 0;
+        t->late = which == 2;
+        t->n_in = 1, t->n_out = 1;
+        t->in[0] = words(which == 0 ? 100 + round : 200 + round, 1);
+        t->out[0] = words(which == 0 ? 200 + round : which == 1 ? 101 + round : 300 + round, 1);
+    }
+    CHECK(schedule_make(&world, tasks, COUNT, order, together) == MNP_OK);
+    check_order(tasks, COUNT, order, together);
+    for (int k = 0; k < COUNT; k += together[k])
+        if (tasks[order[k]].late) groups[together[k]]++;
+    CHECK(groups[SCHEDULE_WIDE] == 2 && groups[ROUNDS - 2 * SCHEDULE_WIDE] == 1);
 }
 
 /* Two chains of small steps that do not touch each other go hand in hand; what is not waited for
@@ -82,6 +115,7 @@ static void two_chains(void) {
 int main(void) {
     env_init(&world);
     RUN(random_tasks);
+    RUN(late_tasks);
     RUN(two_chains);
     return check_done();
 }

@@ -120,20 +120,28 @@ static void add_flow_product(cuda_program *p, const dev_fused *f, int32_t operan
              (dev_term){.x = {(int32_t)x, STEP}, .g = {(int32_t)g, STEP}, .side = DEV_SIDE_ALL});
 }
 
-/* x as fp16, once for all transitions. */
-static int64_t save_features(cuda_program *p, dev_fused *first) {
+/* x as fp16, once for all transitions, by the part that makes or packs it: its operand. */
+static int64_t save_features(cuda_program *p, uint32_t *operand) {
     const uint32_t base = fused_addr(DEV_STORE_SAVED, 0);
-    if (first->addr[FIRST_SAVED] == FUSED_ABSENT) {
-        first->addr[FIRST_SAVED] = base + (uint32_t)p->saved_words;
+    if (*operand == FUSED_ABSENT) {
+        *operand = base + (uint32_t)p->saved_words;
         p->saved_words += FIRST_ROWS_SAVED;
     }
-    return first->addr[FIRST_SAVED] - base;
+    return *operand - base;
 }
 
-static void save_flow(cuda_program *p, dev_fused *first, dev_fused *forward, dev_fused *f,
+/* Who leaves x for conditioners: the first layer, or where it is no part the first conditioner. */
+static uint32_t *features_of(const cuda_program *p, uint32_t x) {
+    dev_instr *first = part_with(p, FUSED_FIRST, FIRST_X, x);
+    if (first) return &first->fused.addr[FIRST_SAVED];
+    first = part_with(p, FUSED_FLOW, FLOW_X, x);
+    return first ? &first->fused.addr[FLOW_LEAVES] : NULL;
+}
+
+static void save_flow(cuda_program *p, uint32_t *features, dev_fused *forward, dev_fused *f,
                       int32_t milestone) {
-    const int64_t x = save_features(p, first), at = p->saved_words;
-    forward->addr[FLOW_XH] = first->addr[FIRST_SAVED];
+    const int64_t x = save_features(p, features), at = p->saved_words;
+    if (features != &forward->addr[FLOW_LEAVES]) forward->addr[FLOW_XH] = *features;
     forward->addr[FLOW_SAVED] = f->addr[FLOWG_SAVED] = fused_addr(DEV_STORE_SAVED, at);
     p->saved_words += FLOW_ROWS_SAVED;
     forward->addr[FLOW_H0] = forward->addr[FLOW_H1] = FUSED_ABSENT;
@@ -143,7 +151,8 @@ static void save_flow(cuda_program *p, dev_fused *first, dev_fused *forward, dev
     add_flow_product(p, f, FLOWG_DW2, 128, 32, at + SAVED_FH1, at + SAVED_DRAW, milestone);
 }
 
-/* Rows are for programs that update and have milestones (program/grad_spans.h). */
+/* Rows of sets and of the first layer are for programs that update and have milestones
+ * (program/grad_spans.h). */
 static bool saves_rows(const cuda_program *p) {
     return p->updates && p->n_milestones > 0;
 }
@@ -153,9 +162,9 @@ static void save_flows(cuda_program *p, const int32_t *writers) {
         dev_instr *ins = &p->code[k];
         if (!is_part(ins, FUSED_FLOW_GRAD) || ins->math == DEV_FP32) continue;
         dev_instr *forward = part_with(p, FUSED_FLOW, FLOW_H0, ins->fused.addr[FLOWG_H0]);
-        dev_instr *first = part_with(p, FUSED_FIRST, FIRST_X, ins->fused.addr[FLOWG_X]);
-        if (first && forward && saves_rows(p) && flow_alone(&ins->fused, writers)) {
-            save_flow(p, &first->fused, &forward->fused, &ins->fused, grad_spans_complete(p, k));
+        uint32_t *features = features_of(p, ins->fused.addr[FLOWG_X]);
+        if (features && forward && p->updates && flow_alone(&ins->fused, writers)) {
+            save_flow(p, features, &forward->fused, &ins->fused, grad_spans_complete(p, k));
             continue;
         }
         ins->math = DEV_FP32;
@@ -322,7 +331,8 @@ static bool reads_features(const dev_instr *ins, uint32_t x) {
  * are two: columns 0 .. 127 and the others. */
 static void save_first(cuda_program *p, dev_fused *first, dev_fused *f) {
     enum { COLUMNS = 192, WIDE = 128, LAST_SPLIT = 12, STEP = FUSED_POINTS };
-    const int32_t x = (int32_t)save_features(p, first), g = (int32_t)p->saved_words;
+    const int32_t x = (int32_t)save_features(p, &first->addr[FIRST_SAVED]);
+    const int32_t g = (int32_t)p->saved_words;
     f->addr[FIRSTG_SAVED] = fused_addr(DEV_STORE_SAVED, g);
     p->saved_words += FIRSTG_ROWS_SAVED;
     for (int32_t from = 0; from < COLUMNS; from += WIDE) {

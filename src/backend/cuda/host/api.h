@@ -8,13 +8,20 @@
 #include <stdint.h>
 
 #include "backend/cuda/program/device.h"
+#include "backend/cuda/wide/wide.h"
 #include "comm/gpu_link.h"
+
+/* A stage as it is launched: of functions, or, by its kind, of wide instructions. */
+typedef struct cuda_stage {
+    dev_stage stage;
+    wide_launch wide;
+} cuda_stage;
 
 /* Both sides must know the same operations and parts, and the same layout of what one writes and
  * the other reads. The first number rises where operands change and none of these does. */
 enum {
     CUDA_API_VERSION = (int)(10000 + OPCODE_COUNT + 331 * FUSED_COUNT + 17 * sizeof(dev_instr) +
-                             7 * sizeof(dev_run) + 3 * sizeof(dev_stage))
+                             7 * sizeof(dev_run) + 3 * sizeof(cuda_stage))
 };
 
 /* Sets of kernels (device/target.h): for compute capability 9.0; for others, in fp32 and not. */
@@ -59,11 +66,11 @@ typedef struct cuda_api {
     int (*to_fp16)(cuda_queue *q, const float *weights, uint32_t *fp16, const int32_t *fp16_at,
                    int64_t words);
     /* One pass of the function part: `count` stages, one after the other. */
-    int (*functions)(cuda_queue *q, const dev_run *run, const dev_stage *stages, int count);
+    int (*functions)(cuda_queue *q, const dev_run *run, const cuda_stage *stages, int count);
     /* `steps` training steps, whose function part is these stages. Captured once per run, shape and
      * stages unless `captured` is false. */
     int (*steps)(cuda_queue *q, const dev_run *run, const step_shape *shape,
-                 const dev_stage *stages, int count, int64_t steps, int captured);
+                 const cuda_stage *stages, int count, int64_t steps, int captured);
     /* The steps that follow are shared; NULL: they are not. The struct is copied. */
     void (*share)(cuda_queue *q, const cuda_shared_step *s);
     int (*busy)(cuda_queue *q, int *yes); /* is there work that sync() would wait for? */

@@ -40,7 +40,7 @@ struct exec {
     float milliseconds;
     cuda_ranks *ranks; /* with the ranks of a job; NULL: this process computes every step alone */
     step_shape shape;  /* of a step (runtime.cu) */
-    dev_stage *stages; /* of the functions that are next; as many as the program has */
+    cuda_stage *stages; /* of the functions that are next; as many as the program has */
     int64_t arenas;    /* how many functions a pass over the stages takes            */
     int64_t own_lo, own_hi; /* functions of the batch that this process computes */
 };

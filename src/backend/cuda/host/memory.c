@@ -8,6 +8,7 @@
 #include "backend/cuda/host/exec_internal.h"
 #include "backend/cuda/wide/attention.h"
 #include "backend/cuda/wide/linear.h"
+#include "backend/cuda/wide/weights.h"
 #include "comm/comm.h"
 #include "op/update.h"
 
@@ -115,37 +116,78 @@ bool exec_stages_fit(const exec *x, int64_t items) {
     return most_arenas(x) >= (x->program.updates ? own.hi - own.lo : 1);
 }
 
-static wide_size size_of(const exec *x, int32_t items) {
-    return (wide_size){.items = items,
-                       .cap_n = (int32_t)x->image.cap_n,
-                       .cap_m = (int32_t)x->image.cap_m,
-                       .samples = x->image.samples > 0 ? (int32_t)x->image.samples : 1,
-                       .chunks = x->image.wide_chunks};
-}
-
-static int32_t blocks_of(int32_t kind, const dev_instr *ins, wide_size size) {
+static int32_t blocks_of(int32_t kind, const wide_op *op, const wide_launch *l) {
     switch (kind) {
     case STAGE_LINEAR:
-        return wide_linear_blocks(ins, size);
-    case STAGE_LINEAR_GRAD:
-        return wide_linear_grad_blocks(ins, size);
+        return wide_linear_blocks(op, l->items);
+    case STAGE_LINEAR_TO_X:
+        return wide_linear_to_x_blocks(op, l->items);
+    case STAGE_LINEAR_TO_W:
+        return wide_weights_blocks(op, l->items, l->chunks);
     case STAGE_ATTENTION:
-        return wide_attention_blocks(ins, size);
+        return wide_attention_blocks(op, l->items, l->math);
     default:
-        return wide_attention_grad_blocks(ins, size);
+        return wide_attention_grad_blocks(op, l->items, l->math);
     }
 }
 
+/* slots: which of a weight's gradient (dev_instr.wide). */
+static wide_operand operand_of(const exec *x, const dev_operand *o, int32_t slots,
+                               const wide_launch *l) {
+    if (!o->present) return (wide_operand){0};
+    wide_operand w = {
+        .rows = o->rows, .cols = o->cols, .ld = o->ld, .ext = o->ext, .sampled = o->sampled};
+    w.most = wide_rows(&w, (int32_t)x->image.cap_n, (int32_t)x->image.cap_n,
+                       (int32_t)x->image.cap_m, l->samples);
+    if (o->store == DEV_STORE_PARAM) {
+        w.p = x->mirror[0].at;
+    } else if (o->store == DEV_STORE_PGRAD) {
+        w.p = x->slots.at, w.stride = x->slot_words;
+        w.p += (int64_t)slots * l->chunks * w.stride;
+    } else {
+        w.p = x->act.at, w.stride = x->image.act_words;
+    }
+    w.p += o->offset;
+    return w;
+}
+
+static wide_op op_of(const exec *x, const dev_instr *ins, const wide_launch *l) {
+    wide_op op = {.adds = ins->acc & ~ins->fresh};
+    memcpy(op.i, ins->i, sizeof op.i);
+    for (int j = 0; j < DEV_IN; j++) op.in[j] = operand_of(x, &ins->in[j], ins->wide, l);
+    for (int j = 0; j < DEV_OUT; j++) op.out[j] = operand_of(x, &ins->out[j], ins->wide, l);
+    return op;
+}
+
+/* For functions [lo, lo + items). */
+static wide_launch launch_of(const exec *x, const dev_stage *s) {
+    const dev_run *r = &x->image;
+    wide_launch l = {.kind = s->kind,
+                     .math = s->math,
+                     .count = s->count,
+                     .items = s->items,
+                     .samples = r->samples > 0 ? (int32_t)r->samples : 1,
+                     .chunks = r->wide_chunks,
+                     .stage_first = s->first};
+    l.drawn = r->drawn ? r->drawn + 4 * s->lo : NULL;
+    l.n = r->n ? r->n + s->lo : NULL;
+    l.k = r->k ? r->k + s->lo : NULL;
+    l.m = r->m ? r->m + s->lo : NULL;
+    l.clocks = r->clocks, l.last = r->clocks ? r->clocks + r->n_code + 1 : NULL;
+    for (int32_t j = 0; j < s->count; j++) {
+        l.op[j] = op_of(x, &x->program.code[s->first + j], &l);
+        l.blocks[j + 1] = l.blocks[j] + blocks_of(s->kind, &l.op[j], &l);
+    }
+    return l;
+}
+
 void exec_size_stages(exec *x, int64_t lo, int64_t hi) {
-    const wide_size size = size_of(x, (int32_t)(hi - lo));
     for (int32_t k = 0; k < x->program.n_stages; k++) {
-        dev_stage *s = &x->stages[k];
+        dev_stage *s = &x->stages[k].stage;
         *s = x->program.stages[k];
-        s->lo = lo, s->items = size.items;
-        if (s->kind == STAGE_FUNCTIONS) s->blocks[1] = (int32_t)x->image.n_slots;
-        for (int32_t j = 0; s->kind != STAGE_FUNCTIONS && j < s->count; j++)
-            s->blocks[j + 1] =
-                s->blocks[j] + blocks_of(s->kind, &x->program.code[s->first + j], size);
+        s->lo = lo, s->items = (int32_t)(hi - lo);
+        s->blocks = (int32_t)x->image.n_slots;
+        if (s->kind != STAGE_FUNCTIONS) x->stages[k].wide = launch_of(x, s);
     }
 }
 
@@ -190,6 +232,7 @@ mnp_status exec_size_blocks(exec *x, int64_t items) {
     x->image.slots = x->slots.at, x->image.slot_words = x->slot_words;
     x->image.n_slots = count;
     x->image.saved = x->saved.at, x->image.saved_words = x->program.saved_words;
+    x->image.saves_late = x->program.saved_words > 0 && x->program.n_milestones == 0;
     x->image.grad_spans = x->grad_spans.at, x->image.n_grad_spans = x->program.n_grad_spans;
     x->image.outer = x->outer.at;
     x->image.products = x->products.at, x->image.terms = x->terms.at;

@@ -17,7 +17,7 @@ struct cuda_queue {
     cudaGraphExec_t one, many; /* captured: a step, and GROUP of them, of ... */
     const dev_run *run;
     step_shape shape;
-    dev_stage *stages;
+    cuda_stage *stages;
     int n_stages;
     int shares; /* `shared` holds */
     cuda_shared_step shared;
@@ -122,17 +122,18 @@ static int to_fp16(cuda_queue *q, const float *weights, uint32_t *fp16, const in
 }
 
 /* early: the first one may begin while the kernel before it ends */
-static void launch_stages(cuda_queue *q, const dev_run *run, const dev_stage *stages, int count,
+static void launch_stages(cuda_queue *q, const dev_run *run, const cuda_stage *stages, int count,
                           bool early) {
     for (int k = 0; k < count; k++) {
-        if (stages[k].kind == STAGE_FUNCTIONS)
-            q->kernels->functions(run, &stages[k], early || k > 0, q->stream);
+        const int kind = stages[k].stage.kind;
+        if (kind == STAGE_FUNCTIONS)
+            q->kernels->functions(run, &stages[k].stage, early || k > 0, q->stream);
         else
-            q->kernels->wide[stages[k].kind](run, &stages[k], q->stream);
+            q->kernels->wide[kind](&stages[k].wide, q->stream);
     }
 }
 
-static int functions(cuda_queue *q, const dev_run *run, const dev_stage *stages, int count) {
+static int functions(cuda_queue *q, const dev_run *run, const cuda_stage *stages, int count) {
     launch_stages(q, run, stages, count, false);
     return (int)cudaGetLastError();
 }
@@ -225,19 +226,19 @@ static cudaError_t plain_steps(cuda_queue *q, int64_t count) {
 }
 
 /* A copy of the stages; false: there is no memory. */
-static bool keep_stages(cuda_queue *q, const dev_stage *stages, int count) {
+static bool keep_stages(cuda_queue *q, const cuda_stage *stages, int count) {
     const size_t bytes = (size_t)count * sizeof *stages;
     if (q->n_stages == count && memcmp(q->stages, stages, bytes) == 0) return true;
     forget_steps(q);
     free(q->stages);
-    q->stages = (dev_stage *)malloc(bytes);
+    q->stages = (cuda_stage *)malloc(bytes);
     q->n_stages = q->stages ? count : 0;
     if (q->stages) memcpy(q->stages, stages, bytes);
     return q->stages;
 }
 
 static int steps(cuda_queue *q, const dev_run *run, const step_shape *shape,
-                 const dev_stage *stages, int n_stages, int64_t count, int captured) {
+                 const cuda_stage *stages, int n_stages, int64_t count, int captured) {
     if (!keep_stages(q, stages, n_stages)) return (int)cudaErrorMemoryAllocation;
     if (q->run != run || memcmp(&q->shape, shape, sizeof *shape) != 0) forget_steps(q);
     q->run = run, q->shape = *shape;

@@ -209,12 +209,13 @@ OP_FN void watch(int k, int next) {
 
 /* By one thread, before an instruction that passes a milestone: what the block has completed may be
  * summed, unless it has more to do. */
+FN void save_lengths(const Frame &f) {
+    int32_t *lengths = (int32_t *)f.base[DEV_STORE_SAVED];
+    lengths[DEV_SAVED_N] = f.n, lengths[DEV_SAVED_M] = f.m;
+}
 OP_FN void release_gradients(const dev_instr &ins) {
     const Frame &f = frame();
-    if (f.run->saved_words > 0) {
-        int32_t *lengths = (int32_t *)f.base[DEV_STORE_SAVED];
-        lengths[DEV_SAVED_N] = f.n, lengths[DEV_SAVED_M] = f.m;
-    }
+    if (f.run->saved_words > 0) save_lengths(f);
     if (f.item + gridDim.x < f.run->item_hi) return;
     __threadfence();
     atomicAdd(&f.run->adam->passed[ins.milestone - 1], 1);
@@ -339,10 +340,14 @@ OP_FN const dev_instr *next_instruction() {
     return more ? &ins : nullptr;
 }
 
-/* What a draw found, for the stages that follow. */
+/* At the end of a function, for what comes after it: what a draw found, to the stages that follow;
+ * lengths of saved rows, where no milestone has done it. */
 OP_FN void leave_lengths() {
     const Frame &f = frame();
-    if (threadIdx.x == 0) ((int4 *)f.run->drawn)[f.item] = make_int4(f.n, f.k, f.m, 0);
+    if (threadIdx.x != 0) return;
+    if (f.stage.staged && f.stage.begins && f.run->drawn)
+        ((int4 *)f.run->drawn)[f.item] = make_int4(f.n, f.k, f.m, 0);
+    if (f.stage.ends && f.run->saves_late) save_lengths(f);
 }
 
 __global__ void __launch_bounds__(THREADS, 1)
@@ -353,12 +358,13 @@ __global__ void __launch_bounds__(THREADS, 1)
     make_arrivals();
     if (!stage.ends) grid_release();
     if (!draws) grid_wait();
-    if (stage.staged) stamp_stage(run, stage);
+    if (stage.staged && run->clocks && blockIdx.x == 0 && threadIdx.x == 0)
+        stamp_stage(run->clocks + run->n_code + 1, run->clocks, 0);
     for (int64_t item = first; item < stage.lo + stage.items; item += gridDim.x) {
         begin_function(run, item, item == first, draws && item == first);
         for (const dev_instr *ins = first_instruction(); ins; ins = next_instruction())
             execute(*ins);
-        if (draws && stage.staged) leave_lengths();
+        if (stage.staged || run->saves_late) leave_lengths();
     }
     if (stage.ends && run->n_grad_spans > 0 && !run->diagnose)
         count_block(&run->adam->passed[DEV_ENDED]);
@@ -370,12 +376,13 @@ cudaError_t functions_prepare(void) {
 }
 
 void functions_launch(const dev_run *run, const dev_stage *stage, bool early, cudaStream_t stream) {
-    launch_as(launch_of(stage->blocks[1], THREADS, SMEM_BYTES, stream), false, early,
+    launch_as(launch_of(stage->blocks, THREADS, SMEM_BYTES, stream), false, early,
               functions_kernel, run, *stage);
 }
 
 static cudaError_t wide_prepare(void) {
-    const cudaError_t e = wide_linear_prepare();
+    cudaError_t e = wide_linear_prepare();
+    if (e == cudaSuccess) e = wide_weights_prepare();
     return e == cudaSuccess ? wide_attention_prepare() : e;
 }
 
@@ -394,11 +401,12 @@ const kernel_set kernels = {
     update_reports_launch,
     update_linked_launch,
     wide_prepare,
-    {nullptr, wide_linear_launch, wide_linear_grad_launch, wide_attention_launch,
-     wide_attention_grad_launch},
+    {nullptr, wide_linear_launch, wide_linear_to_x_launch, wide_weights_launch,
+     wide_attention_launch, wide_attention_grad_launch},
     update_fp16_launch,
 };
-static_assert((int)STAGE_LINEAR == 1 && (int)STAGE_LINEAR_GRAD == 2 && (int)STAGE_ATTENTION == 3 &&
-                  (int)STAGE_ATTENTION_GRAD == 4 && (int)STAGE_KINDS == 5,
+static_assert((int)STAGE_LINEAR == 1 && (int)STAGE_LINEAR_TO_X == 2 &&
+                  (int)STAGE_LINEAR_TO_W == 3 && (int)STAGE_ATTENTION == 4 &&
+                  (int)STAGE_ATTENTION_GRAD == 5 && (int)STAGE_KINDS == 6,
               "launchers by kind");
 TARGET_END

@@ -6,6 +6,7 @@
 
 #include "backend/cuda/device/target.h"
 #include "backend/cuda/program/device.h"
+#include "backend/cuda/wide/wide.h"
 
 /* How a kernel is launched, for cudaLaunchKernelEx: <<< >>> is not C++, which the emulator's
  * compiler reads (tests/emulator). */
@@ -70,7 +71,7 @@ struct kernel_set {
                           cudaStream_t stream);
     cudaError_t (*wide_prepare)(void);
     /* Stages of wide instructions (wide/), by their kind; they may begin early. */
-    void (*wide[STAGE_KINDS])(const dev_run *run, const dev_stage *stage, cudaStream_t stream);
+    void (*wide[STAGE_KINDS])(const wide_launch *launch, cudaStream_t stream);
     /* the weights as fp16 (fuse/fp16_weights.h) */
     void (*update_fp16)(const float *weights, uint32_t *fp16, const int32_t *fp16_at, int64_t words,
                         cudaStream_t stream);
@@ -88,11 +89,13 @@ TARGET_BEGIN
 cudaError_t functions_prepare(void);
 void functions_launch(const dev_run *run, const dev_stage *stage, bool early, cudaStream_t stream);
 cudaError_t wide_linear_prepare(void);
-void wide_linear_launch(const dev_run *run, const dev_stage *stage, cudaStream_t stream);
-void wide_linear_grad_launch(const dev_run *run, const dev_stage *stage, cudaStream_t stream);
+void wide_linear_launch(const wide_launch *launch, cudaStream_t stream);
+void wide_linear_to_x_launch(const wide_launch *launch, cudaStream_t stream);
+cudaError_t wide_weights_prepare(void);
+void wide_weights_launch(const wide_launch *launch, cudaStream_t stream);
 cudaError_t wide_attention_prepare(void);
-void wide_attention_launch(const dev_run *run, const dev_stage *stage, cudaStream_t stream);
-void wide_attention_grad_launch(const dev_run *run, const dev_stage *stage, cudaStream_t stream);
+void wide_attention_launch(const wide_launch *launch, cudaStream_t stream);
+void wide_attention_grad_launch(const wide_launch *launch, cudaStream_t stream);
 cudaError_t products_prepare(void);
 void products_launch(const dev_run *run, const step_shape *s, bool alone, cudaStream_t stream);
 void update_fp16_launch(const float *weights, uint32_t *fp16, const int32_t *fp16_at, int64_t words,

@@ -74,6 +74,7 @@ enum {
     FLOW_LOGDET, /* out (n, 1)                          */
     FLOW_XH,     /* x as FIRST_SAVED has it, or absent   */
     FLOW_SAVED,  /* out: FLOW_ROWS_SAVED words, or absent */
+    FLOW_LEAVES, /* out: x for others to read as FLOW_XH, FIRST_ROWS_SAVED words, or absent */
     FLOW_OPERANDS
 };
 

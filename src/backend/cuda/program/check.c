@@ -68,7 +68,8 @@ mnp_status program_check_code(env *e, const plan *p, const cuda_program *program
     static const char pass[] = "translate";
     for (int32_t k = 0; k < program->count;) {
         const int32_t here = program->code[k].together;
-        if (here < 1 || here > DEV_TOGETHER || k + here > program->count)
+        const int32_t most = program->kind[k] == STAGE_FUNCTIONS ? DEV_TOGETHER : DEV_WIDE;
+        if (here < 1 || here > most || k + here > program->count)
             return broken(e, pass, k, "a group of no or too many instructions");
         for (int32_t j = k; j < k + here; j++) {
             const dev_instr *ins = &program->code[j];

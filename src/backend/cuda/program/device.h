@@ -156,6 +156,7 @@ typedef struct dev_run {
     int64_t n_slots;
     float *saved; /* per function: rows that it leaves (fuse/saved_rows.h) */
     int64_t saved_words;
+    int32_t saves_late; /* a function saves its lengths when it ends: it passes no milestone */
     const dev_outer *outer;
     const dev_product *products;
     const dev_wgrad_task *wgrad_tasks;
@@ -202,12 +203,13 @@ typedef struct step_shape {
 typedef enum dev_stage_kind {
     STAGE_FUNCTIONS,
     STAGE_LINEAR,
-    STAGE_LINEAR_GRAD,
+    STAGE_LINEAR_TO_X,
+    STAGE_LINEAR_TO_W,
     STAGE_ATTENTION,
     STAGE_ATTENTION_GRAD,
     STAGE_KINDS
 } dev_stage_kind;
-enum { DEV_WIDE = 4 }; /* wide instructions of a stage at most */
+enum { DEV_WIDE = 8 }; /* wide instructions of a stage at most */
 
 /* Instructions [first, first + count) for items [lo, lo + items): an argument of kernels, so that a
  * captured step has it. The arena of item lo + b is number b. */
@@ -218,8 +220,7 @@ typedef struct dev_stage {
     int32_t begins, ends; /* it is the first, the last one of these items */
     int32_t items;
     int64_t lo;
-    /* of wide instruction j: [blocks[j], blocks[j + 1]); of functions: [0, blocks[1]) */
-    int32_t blocks[DEV_WIDE + 1];
+    int32_t blocks; /* of functions */
 } dev_stage;
 
 /* Numbers of op/ headers. */

@@ -72,7 +72,7 @@ static int32_t wide_slots(const cuda_program *p, int64_t at) {
     int32_t slots = 0;
     for (int32_t k = 0; k < p->count; k++) {
         const dev_instr *ins = &p->code[k];
-        for (int j = 0; p->kind[k] == STAGE_LINEAR_GRAD && j < DEV_OUT; j++)
+        for (int j = 0; p->kind[k] == STAGE_LINEAR_TO_W && j < DEV_OUT; j++)
             if (ins->out[j].present && ins->out[j].store == DEV_STORE_PGRAD &&
                 ins->out[j].offset == at && ins->wide >= slots)
                 slots = ins->wide + 1;

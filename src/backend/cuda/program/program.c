@@ -165,12 +165,13 @@ static bool is_small(const plan *p, const instr *ins) {
     return small && !(ins->op == OP_join_grad && ins->in[JOIN_GRAD_P] != VAL_NONE);
 }
 
-/* A small dense layer's reverse pass as two instructions: to the input, and to the weights. */
-static int split_reverse(const plan *p, const instr *ins, instr piece[2]) {
+/* The reverse pass of a small or wide dense layer as two instructions: to the input, and to the
+ * weights. */
+static int split_reverse(const plan *p, const instr *ins, bool wide, instr piece[2]) {
     piece[0] = piece[1] = *ins;
     const bool to_x = ins->out[LINEAR_GX] != VAL_NONE || ins->out[LINEAR_GRES] != VAL_NONE;
     const bool to_w = ins->out[LINEAR_GW] != VAL_NONE || ins->out[LINEAR_GB] != VAL_NONE;
-    if (ins->op != OP_linear_grad || !to_x || !to_w || !is_small(p, ins)) return 1;
+    if (ins->op != OP_linear_grad || !to_x || !to_w || !(wide || is_small(p, ins))) return 1;
     piece[0].out[LINEAR_GW] = piece[0].out[LINEAR_GB] = VAL_NONE;
     piece[1].out[LINEAR_GX] = piece[1].out[LINEAR_GRES] = VAL_NONE;
     piece[1].i[LINEAR_SKIP] = 0;
@@ -277,11 +278,12 @@ typedef struct draft {
     dev_instr *code;
     int32_t *kind; /* dev_stage_kind */
     int32_t count;
+    const bool *wide; /* (the plan's instructions) those to be wide, or NULL */
 } draft;
 
 static void add_instruction(const plan *p, const cuda_program *out, draft *d, int32_t k) {
     instr piece[2];
-    const int parts = split_reverse(p, &p->instrs[k], piece);
+    const int parts = split_reverse(p, &p->instrs[k], d->wide && d->wide[k], piece);
     for (int j = 0; j < parts; j++) {
         d->list[d->count] = piece[j];
         d->from[d->count] = k;
@@ -305,8 +307,11 @@ static mnp_status draft_translate(env *e, const plan *p, exec_math math, const c
     return MNP_OK;
 }
 
-static mnp_status draft_make(env *e, const plan *p, exec_math math, uint32_t kinds, bool apart,
-                             cuda_program *out, draft *d) {
+/* wide: the plan's instructions that are to be wide; then no values share memory, so that
+ * instructions stand side by side where they can. NULL: there are none. */
+static mnp_status draft_make(env *e, const plan *p, exec_math math, uint32_t kinds,
+                             const bool *wide, cuda_program *out, draft *d) {
+    d->wide = wide;
     const size_t most = 2 * (size_t)p->n_function + 1;
     d->list = env_alloc(e, most, sizeof *d->list, "a program");
     d->from = env_alloc(e, most, sizeof *d->from, "a program");
@@ -314,7 +319,7 @@ static mnp_status draft_make(env *e, const plan *p, exec_math math, uint32_t kin
     d->code = env_alloc(e, most, sizeof *d->code, "a program");
     d->kind = env_alloc(e, most, sizeof *d->kind, "a program");
     if (!d->list || !d->from || !d->tasks || !d->code || !d->kind) return MNP_ENOMEM;
-    MNP_TRY(place_values(e, p, apart, out));
+    MNP_TRY(place_values(e, p, wide != NULL, out));
     for (int32_t k = 0; k < p->n_function; k++) d->tasks[k] = task_of(p, out, &p->instrs[k]);
     if (!addresses_fit(p, out)) kinds = 0;
     MNP_TRY(fuse_find(e, p, d->tasks, kinds, out->offset, &out->act_words, &d->units));
@@ -339,15 +344,19 @@ static void draft_free(env *e, draft *d) {
 }
 
 /* Wide instructions, and which of them a kernel can take together: those of a kind and a precision.
- * Gradients of weights in other slots are other memory. */
+ * Of chains side by side the one with more kernels before it is the more urgent, so that they go in
+ * step. Gradients of weights in other slots are other memory. */
 static mnp_status draft_stages(env *e, const plan *p, exec_wide wide, const cuda_program *out,
                                draft *d, bool *staged) {
+    enum { WIDE_COST = 1000000 }; /* far more than that of functions */
     MNP_TRY(
         stages_find(e, p, d->code, d->count, wide == WIDE_ALWAYS, out->updates, d->kind));
     *staged = false;
     for (int32_t k = 0; k < d->count; k++) {
         if (d->kind[k] == STAGE_FUNCTIONS) continue;
         *staged = true;
+        d->tasks[k].cost = WIDE_COST;
+        d->tasks[k].late = d->kind[k] == STAGE_LINEAR_TO_W;
         d->tasks[k].wide = 1 + d->kind[k] + STAGE_KINDS * stages_math(&d->code[k]);
         for (int32_t j = 0; d->code[k].wide && j < d->tasks[k].n_out; j++)
             if (d->tasks[k].out[j].store == STORE_PGRAD) d->tasks[k].out[j].store = DEV_STORES;
@@ -355,20 +364,29 @@ static mnp_status draft_stages(env *e, const plan *p, exec_wide wide, const cuda
     return MNP_OK;
 }
 
-/* In a program of stages no values share memory, so that instructions stand side by side where they
- * can. */
-static mnp_status draft_program(env *e, const plan *p, exec_math math, uint32_t kinds,
-                                exec_wide wide, cuda_program *out, draft *d) {
-    bool staged = false;
-    MNP_TRY(draft_make(e, p, math, kinds, false, out, d));
-    if (wide == WIDE_NEVER) return MNP_OK;
-    MNP_TRY(draft_stages(e, p, wide, out, d, &staged));
-    if (!staged) return MNP_OK;
+/* Once more, with the wide instructions that were found. */
+static mnp_status draft_again(env *e, const plan *p, exec_math math, uint32_t kinds,
+                              cuda_program *out, draft *d) {
+    bool staged, *found = env_alloc(e, (size_t)p->n_function + 1, sizeof *found, "a program");
+    if (!found) return MNP_ENOMEM;
+    for (int32_t k = 0; k < d->count; k++)
+        if (d->from[k] >= 0) found[d->from[k]] |= d->kind[k] != STAGE_FUNCTIONS;
     draft_free(e, d);
     env_free(e, out->offset);
     out->offset = NULL;
-    MNP_TRY(draft_make(e, p, math, kinds, true, out, d));
-    return draft_stages(e, p, wide, out, d, &staged);
+    mnp_status status = draft_make(e, p, math, kinds, found, out, d);
+    if (status == MNP_OK) status = draft_stages(e, p, WIDE_ALWAYS, out, d, &staged);
+    env_free(e, found);
+    return status;
+}
+
+static mnp_status draft_program(env *e, const plan *p, exec_math math, uint32_t kinds,
+                                exec_wide wide, cuda_program *out, draft *d) {
+    bool staged = false;
+    MNP_TRY(draft_make(e, p, math, kinds, NULL, out, d));
+    if (wide == WIDE_NEVER) return MNP_OK;
+    MNP_TRY(draft_stages(e, p, wide, out, d, &staged));
+    return staged ? draft_again(e, p, math, kinds, out, d) : MNP_OK;
 }
 
 /* Is v a weight's gradient that nothing has written so far, in these slots of its (stages.h)? */

@@ -67,25 +67,28 @@ static bool is_wide_as(const task *t, int32_t like) {
 }
 
 /* The number that most of the ready wide tasks have, as far as a kernel takes them; of equals the
- * most urgent one's. 0: none is ready. */
-static int32_t wide_kind(const stretch *s) {
+ * most urgent one's. Late ones count if a kernel has its fill of them, or if all do. 0: none. */
+static int32_t wide_kind(const stretch *s, bool all) {
     int32_t best = 0, most = 0;
     int64_t height = 0;
     for (int32_t k = 0; k < s->count; k++) {
-        const int32_t wide = s->tasks[k].wide;
-        if (s->waiting[k] != 0 || wide == 0) continue;
+        const task *t = &s->tasks[k];
+        if (s->waiting[k] != 0 || t->wide == 0) continue;
         int32_t count = 0;
-        for (int32_t j = 0; j < s->count && count < SCHEDULE_TOGETHER; j++)
-            count += s->waiting[j] == 0 && s->tasks[j].wide == wide;
+        for (int32_t j = 0; j < s->count && count < SCHEDULE_WIDE; j++)
+            count += s->waiting[j] == 0 && s->tasks[j].wide == t->wide;
+        if (t->late && !all && count < SCHEDULE_WIDE) continue;
         if (count < most || (count == most && s->height[k] <= height)) continue;
-        best = wide, most = count, height = s->height[k];
+        best = t->wide, most = count, height = s->height[k];
     }
     return best;
 }
 
 /* What comes next: the functions go on as long as they can, and so do kernels. */
 static int32_t next_task(const stretch *s, bool *wide) {
-    const int32_t own = most_urgent(s, is_wide_as, 0), kind = wide_kind(s);
+    const int32_t own = most_urgent(s, is_wide_as, 0);
+    int32_t kind = wide_kind(s, false);
+    if (kind == 0 && own < 0) kind = wide_kind(s, true);
     *wide = kind != 0 && (*wide || own < 0);
     return *wide ? most_urgent(s, is_wide_as, kind) : own;
 }
@@ -99,9 +102,9 @@ static void finish(stretch *s, int32_t a) {
 static void order_stretch(stretch *s, int32_t first, int32_t *order, int32_t *together) {
     bool wide = false;
     for (int32_t done = 0; done < s->count;) {
-        int32_t batch = 0, chosen[SCHEDULE_TOGETHER];
+        int32_t batch = 0, chosen[SCHEDULE_WIDE];
         int32_t k = next_task(s, &wide);
-        while (k >= 0 && batch < SCHEDULE_TOGETHER) {
+        while (k >= 0 && batch < (wide ? SCHEDULE_WIDE : SCHEDULE_TOGETHER)) {
             const task *t = &s->tasks[k];
             s->waiting[k] = -1;
             chosen[batch++] = k;

@@ -7,7 +7,7 @@
 
 #include "util/env.h"
 
-enum { SCHEDULE_SPANS = 64, SCHEDULE_TOGETHER = 4 };
+enum { SCHEDULE_SPANS = 64, SCHEDULE_TOGETHER = 4, SCHEDULE_WIDE = 8 };
 
 /* Words [from, to) of a store. */
 typedef struct span {
@@ -21,11 +21,13 @@ typedef struct task {
     int32_t cost; /* a guess in cycles: what the longest way to the end is made of */
     bool small;   /* a team can run it                                             */
     int32_t wide; /* 0, or: with others of the same number it is a kernel (stages.h) */
+    bool late;    /* wide; it waits until there are SCHEDULE_WIDE, or nothing else */
     bool fence;   /* stays where it is among all others                            */
 } task;
 
 /* order[k]: the task that stands at place k. together[k]: how many tasks from place k on run side
- * by side (at least 1, at most SCHEDULE_TOGETHER); those places after k have 0. */
+ * by side (at least 1, at most SCHEDULE_TOGETHER, or SCHEDULE_WIDE wide ones); those places after k
+ * have 0. */
 mnp_status schedule_make(env *e, const task *tasks, int32_t count, int32_t *order,
                          int32_t *together);
 

@@ -53,7 +53,9 @@ static int32_t kind_of(const plan *p, const dev_instr *ins) {
     case OPCODE_linear:
         return linear_can(ins) ? STAGE_LINEAR : STAGE_FUNCTIONS;
     case OPCODE_linear_grad:
-        return linear_can(ins) ? STAGE_LINEAR_GRAD : STAGE_FUNCTIONS;
+        if (!linear_can(ins)) return STAGE_FUNCTIONS;
+        return ins->out[LINEAR_GW].present || ins->out[LINEAR_GB].present ? STAGE_LINEAR_TO_W
+                                                                          : STAGE_LINEAR_TO_X;
     case OPCODE_attention:
         return attention_can(p, ins) ? STAGE_ATTENTION : STAGE_FUNCTIONS;
     case OPCODE_attention_grad:
@@ -102,7 +104,7 @@ static bool take_back(const dev_instr *code, int32_t count, uint8_t *writers, in
     bool some = false;
     for (int32_t k = 0; k < count; k++) {
         bool mixed = false;
-        for (int j = 0; kind[k] == STAGE_LINEAR_GRAD && j < DEV_OUT; j++) {
+        for (int j = 0; kind[k] == STAGE_LINEAR_TO_W && j < DEV_OUT; j++) {
             const uint8_t *at = writers_at(writers, &code[k].out[j]);
             mixed |= at && (*at & BY_FUNCTIONS);
         }
@@ -117,13 +119,13 @@ static bool take_back(const dev_instr *code, int32_t count, uint8_t *writers, in
 static void choose_slots(dev_instr *code, int32_t count, uint8_t *writers, const int32_t *kind) {
     bool paired = true;
     for (int32_t k = 0; k < count; k++) {
-        if (kind[k] != STAGE_LINEAR_GRAD) continue;
+        if (kind[k] != STAGE_LINEAR_TO_W) continue;
         const uint8_t *w = writers_at(writers, &code[k].out[LINEAR_GW]);
         const uint8_t *b = writers_at(writers, &code[k].out[LINEAR_GB]);
         paired &= !w || !b || *w == *b;
     }
     for (int32_t k = 0; k < count && paired; k++) {
-        if (kind[k] != STAGE_LINEAR_GRAD) continue;
+        if (kind[k] != STAGE_LINEAR_TO_W) continue;
         const uint8_t *w = writers_at(writers, &code[k].out[LINEAR_GW]);
         if (!w) w = writers_at(writers, &code[k].out[LINEAR_GB]);
         const bool both = w && (*w & WIDE_CONTEXT) && (*w & WIDE_OTHERS);

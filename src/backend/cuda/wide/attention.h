@@ -3,40 +3,21 @@
  *
  * One side of the scores are a block's own rows: queries in the forward pass and for dq, keys for
  * dk and dv. The rows of the other side pass by in tiles. A unit is a head of a function, or so
- * many of its rows as a block has room for. */
+ * many of its own rows as there is room for. fp32 and tf32 have kernels of their own, files with 32
+ * and with 16; in tf32 operands are fp16, as in all attention of that mode. */
 #ifndef MNP_CUDA_WIDE_ATTENTION_H
 #define MNP_CUDA_WIDE_ATTENTION_H
 
 #include "backend/cuda/wide/wide.h"
 
+enum { ATTENTION_WARPS = 8, ATTENTION_FORWARD_WARPS = 4 }; /* of a block; the latter in tf32 */
 /* Queries or keys of which there are fewer for sure are left to the interpreter. */
-enum { ATTENTION_WARPS = 8, ATTENTION_DEEPEST = 64, ATTENTION_FEW = 8 };
-enum { ATTENTION_STEP = 32, ATTENTION_GRAD_STEP = 16 }; /* other rows that a warp takes at once */
+enum { ATTENTION_DEEPEST = 64, ATTENTION_FEW = 8 };
 
 /* A head is padded with zeros to this depth: the template that it takes. */
-WIDE_FN int32_t attention_depth(const dev_instr *ins) {
-    const int32_t dh = ins->i[DATT_WIDTH] / ins->i[DATT_HEADS];
+WIDE_FN int32_t attention_depth(const wide_op *op) {
+    const int32_t dh = op->i[DATT_WIDTH] / op->i[DATT_HEADS];
     return dh <= 16 ? 16 : dh <= 32 ? 32 : 64;
-}
-
-/* Own rows of a warp are so many sixteens: what it reads of the other side serves all of them. In
- * fp32 there are no registers for two. */
-WIDE_FN int32_t attention_sixteens(int32_t depth, int32_t math) {
-    return depth == 16 && math != DEV_FP32 ? 2 : 1;
-}
-
-/* Rows of the other side in a tile, of all units; sixteens side by side at most: what fits in
- * shared memory. */
-#define ATTENTION_TILE(depth)         ((depth) == 64 ? 32 : 64)
-#define ATTENTION_GROUPS(depth, grad) ((grad) && (depth) == 64 ? 4 : 8)
-
-/* 0: in[0], queries; 1: in[1], keys. Rows in one function at most. */
-WIDE_FN int32_t attention_most(const dev_instr *ins, int32_t side, wide_size z) {
-    dev_operand o = ins->in[side];
-    const int32_t ext = ins->i[side ? DATT_KEYS : DATT_QUERIES];
-    if (ext != DEV_EXT_FIXED) o.ext = (uint8_t)ext;
-    o.sampled = 0;
-    return wide_most_rows(&o, z);
 }
 
 WIDE_FN int wide_attention_fits(const dev_instr *ins) {
@@ -51,6 +32,24 @@ WIDE_FN int wide_attention_fits(const dev_instr *ins) {
                0;
 }
 
+/* Self-attention: one gradient takes all that it gives. */
+WIDE_FN int attention_of_itself(const wide_op *op) {
+    return op->in[DATT_G_QV].p == op->in[DATT_G_KV].p;
+}
+/* Is there a gradient of what has the own rows? */
+WIDE_FN int attention_wanted(const wide_op *op, int32_t own) {
+    return op->out[attention_of_itself(op) ? 0 : own].p != NULL;
+}
+
+/* ---- in fp32 --------------------------------------------------------------------------------- */
+
+enum { ATTENTION_STEP = 32, ATTENTION_GRAD_STEP = 16 }; /* other rows that a warp takes at once */
+
+/* Rows of the other side in a tile, of all units; sixteens side by side at most: what fits in
+ * shared memory. */
+#define ATTENTION_TILE(depth)         ((depth) == 64 ? 32 : 64)
+#define ATTENTION_GROUPS(depth, grad) ((grad) && (depth) == 64 ? 4 : 8)
+
 /* Warp w of a block is of unit w / (groups parts), has its rows' group w / parts % groups, and
  * takes every parts-th step of the other side. All but `tiles` and `blocks` are powers of two. */
 typedef struct attention_deal {
@@ -63,12 +62,12 @@ typedef struct attention_deal {
     int32_t blocks;
 } attention_deal;
 
-/* own, other: 0 or 1, see attention_most(). */
-WIDE_FN attention_deal attention_deal_of(const dev_instr *ins, int32_t own, int grad, wide_size z) {
-    const int32_t depth = attention_depth(ins), step = grad ? ATTENTION_GRAD_STEP : ATTENTION_STEP;
+/* own: 0, queries, or 1, keys: of in[own]. */
+WIDE_FN attention_deal attention_deal_of(const wide_op *op, int32_t own, int grad, int32_t items) {
+    const int32_t depth = attention_depth(op), step = grad ? ATTENTION_GRAD_STEP : ATTENTION_STEP;
     const int32_t room = ATTENTION_TILE(depth), widest = ATTENTION_GROUPS(depth, grad);
-    const int32_t mine = attention_most(ins, own, z), theirs = attention_most(ins, !own, z);
-    attention_deal d = {16 * attention_sixteens(depth, ins->math), 1, 1, 1, 0, 1, 0};
+    const int32_t mine = op->in[own].most, theirs = op->in[!own].most;
+    attention_deal d = {16, 1, 1, 1, 0, 1, 0};
     while (d.groups < widest && d.groups * d.rows < mine) d.groups *= 2;
     while (2 * d.units * d.groups <= widest && room / (2 * d.units) >= step &&
            theirs <= room / d.units)
@@ -77,27 +76,68 @@ WIDE_FN attention_deal attention_deal_of(const dev_instr *ins, int32_t own, int 
     while (2 * d.parts * d.groups * d.units <= ATTENTION_WARPS && 2 * d.parts * step <= d.tile)
         d.parts *= 2;
     if (mine > d.groups * d.rows) d.tiles = (mine + d.groups * d.rows - 1) / (d.groups * d.rows);
-    d.blocks = (z.items * ins->i[DATT_HEADS] * d.tiles + d.units - 1) / d.units;
+    d.blocks = (items * op->i[DATT_HEADS] * d.tiles + d.units - 1) / d.units;
     return d;
 }
 
-WIDE_FN int32_t wide_attention_blocks(const dev_instr *ins, wide_size z) {
-    return attention_deal_of(ins, 0, 0, z).blocks;
+/* ---- in tf32 --------------------------------------------------------------------------------- */
+
+/* A team of some warps takes a unit: all but `tiles` and `blocks` are powers of two. */
+typedef struct attention16_deal {
+    int32_t warps; /* of a team             */
+    int32_t units; /* teams of a block      */
+    int32_t tiles; /* teams that a head has */
+    int32_t blocks;
+} attention16_deal;
+
+/* each: own rows of a warp; narrowest, widest: warps of a team. */
+WIDE_FN attention16_deal attention16_deal_of(int32_t most, int32_t each, int32_t narrowest,
+                                             int32_t widest, int32_t heads) {
+    attention16_deal d = {narrowest, 1, 1, 0};
+    while (d.warps < widest && d.warps * each < most) d.warps *= 2;
+    d.units = widest / d.warps;
+    if (most > d.warps * each) d.tiles = (most + d.warps * each - 1) / (d.warps * each);
+    d.blocks = (heads * d.tiles + d.units - 1) / d.units;
+    return d;
+}
+/* Own rows of a warp in the forward pass: what it reads of keys and values serves all of them. */
+WIDE_FN int32_t attention16_each(const wide_op *op) {
+    return attention_depth(op) <= 32 && op->in[0].most > 16 * ATTENTION_FORWARD_WARPS ? 32 : 16;
+}
+WIDE_FN attention16_deal attention16_forward_deal(const wide_op *op, int32_t items) {
+    return attention16_deal_of(op->in[0].most, attention16_each(op), 2, ATTENTION_FORWARD_WARPS,
+                               items * op->i[DATT_HEADS]);
+}
+/* Reverse: all rows of a head at once? */
+WIDE_FN int attention16_once(const wide_op *op) {
+    return op->in[0].most <= 16 * ATTENTION_WARPS && op->in[1].most <= 16 * ATTENTION_WARPS &&
+           attention_depth(op) <= 32 && attention_wanted(op, 0) && attention_wanted(op, 1);
+}
+WIDE_FN attention16_deal attention16_grad_deal(const wide_op *op, int32_t most, int32_t items) {
+    return attention16_deal_of(most, 16, attention_depth(op) == 64 ? 4 : 2, ATTENTION_WARPS,
+                               items * op->i[DATT_HEADS]);
+}
+WIDE_FN attention16_deal attention16_once_deal(const wide_op *op, int32_t items) {
+    const int32_t q = op->in[0].most, k = op->in[1].most;
+    return attention16_grad_deal(op, q > k ? q : k, items);
 }
 
-/* Self-attention: one gradient takes all that it gives. */
-WIDE_FN int attention_of_itself(const dev_instr *ins) {
-    const dev_operand *qv = &ins->in[DATT_G_QV], *kv = &ins->in[DATT_G_KV];
-    return qv->store == kv->store && qv->offset == kv->offset;
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+WIDE_FN int32_t wide_attention_blocks(const wide_op *op, int32_t items, int32_t math) {
+    return math == DEV_FP32 ? attention_deal_of(op, 0, 0, items).blocks
+                            : attention16_forward_deal(op, items).blocks;
 }
-/* Blocks for dk and dv, which come first, and for dq. */
-WIDE_FN int32_t attention_key_blocks(const dev_instr *ins, wide_size z) {
-    if (!ins->out[attention_of_itself(ins) ? 0 : 1].present) return 0;
-    return attention_deal_of(ins, 1, 1, z).blocks;
+
+/* Blocks whose own rows are queries (own: 0), or keys (1), which come first. */
+WIDE_FN int32_t attention_own_blocks(const wide_op *op, int32_t own, int32_t items, int32_t math) {
+    if (!attention_wanted(op, own)) return 0;
+    return math == DEV_FP32 ? attention_deal_of(op, own, 1, items).blocks
+                            : attention16_grad_deal(op, op->in[own].most, items).blocks;
 }
-WIDE_FN int32_t wide_attention_grad_blocks(const dev_instr *ins, wide_size z) {
-    const int32_t keys = attention_key_blocks(ins, z);
-    return ins->out[0].present ? keys + attention_deal_of(ins, 0, 1, z).blocks : keys;
+WIDE_FN int32_t wide_attention_grad_blocks(const wide_op *op, int32_t items, int32_t math) {
+    if (math != DEV_FP32 && attention16_once(op)) return attention16_once_deal(op, items).blocks;
+    return attention_own_blocks(op, 1, items, math) + attention_own_blocks(op, 0, items, math);
 }
 
 #endif

@@ -1,368 +1,297 @@
-/* linear.cu: the dense layer (op/linear.c) of all functions at once, forward and reverse:
+/* linear.cu: the dense layer (op/linear.c) of all functions at once, but for the gradients of its
+ * weights (weights.cu):
  *
  *   x (R, K), w (K, N), b (1, N), res (R, N) or none:   h = act(x w + b),  y (R, N) = h + res
- *   g (R, N), G what the ReLU lets through of it:       dx (R, K) += G w^T,  dw (K, N) += x^T G,
- *                                                       db (1, N) += sum of G,  dres (R, N) += g
+ *   g (R, N), G what the ReLU lets through of it:       dx (R, K) += G w^T,  dres (R, N) += g
  *
- * R are a function's rows of all samples. linear.h says which tile a block takes, linear_tiles.cuh
- * how it is multiplied. dw and db are summed over the functions of a chunk, in their order, into a
- * slot of the gradient. */
-#include "backend/cuda/wide/linear_tiles.cuh"
+ * R are a function's rows of all samples. linear.h says which tiles a block takes, linear_rows.cuh
+ * how their rows come, linear_groups.cuh and linear_warps.cuh how they are multiplied. */
+#include "backend/cuda/wide/linear_groups.cuh"
+#include "backend/cuda/wide/linear_warps.cuh"
 
 TARGET_BEGIN
-/* Has a thread the registers for a wide tile? In fp32, where the parts of a number take them, a
- * block does two narrow ones. */
-template <int MATH> constexpr bool WIDE_TILES = MATH != DEV_FP32;
+/* ---- which engine, and its shared memory ----------------------------------------------------- */
 
-/* The instruction that runs, in shared memory. Operands are looked up where they are needed: their
- * addresses and sizes would take the registers of the products. */
-struct WideLinear {
-    const dev_run *run;
-    const dev_instr &ins;
-    MEMBER WideView in(int j) const { return wide_view(run, ins.in[j]); }
-    MEMBER WideView out(int j) const { return wide_view(run, ins.out[j]); }
-    MEMBER bool adds(int j) const { return wide_adds(ins, j); }
+/* Groups of warps multiply in tf32, where there are any: with weights that stay, or, of dx, that
+ * come with the rows. */
+enum { BY_WARPS, WIDE_STAYS, NARROW_STAYS, WIDE_COMES, NARROW_COMES };
+template <int HOW, int MATH> WIDE_FN int engine_for(int depth, int width) {
+    if (!TARGET_PARTS || MATH == DEV_FP32) return BY_WARPS;
+    if (depth <= WIDE_LINEAR_DEEP) return width == 128 ? WIDE_STAYS : NARROW_STAYS;
+    return HOW == FORWARD ? BY_WARPS : width == 128 ? WIDE_COMES : NARROW_COMES;
+}
+
+/* Where the ring begins, in words, its stages, and bytes of all. */
+struct LinearRoom {
+    int ring, stages, bytes;
 };
 
-/* ---- forward --------------------------------------------------------------------------------- */
+/* Two blocks have room on a multiprocessor of compute capability 9.0, if need be with a ring of two
+ * stages. */
+enum { LINEAR_HALF = 112 * 1024 };
 
-template <class P> struct ForwardSource {
-    const float *x;
-    RowPieces<P> a;
-    WeightDown<P> b;
-    MEMBER ForwardSource(const WideLinear &op, const TileRows &rows, int n0)
-        : x(op.in(LINEAR_X).p), a(op.in(LINEAR_X), rows), b(op.in(LINEAR_W), n0) {}
-    MEMBER void fetch(float *to, int chunk) const {
-        a.fetch(x, to, chunk);
-        b.fetch(to, chunk);
+template <class E> WIDE_FN LinearRoom room_of(int depth) {
+    const int ring = LINEAR_HEAD + (depth + LINEAR_K - 1) / LINEAR_K * E::PANEL;
+    const int two = (ring + 2 * E::STAGE) * 4, three = two + E::STAGE * 4;
+    const bool tight = two <= LINEAR_HALF && three > LINEAR_HALF;
+    return {ring, tight ? 2 : 3, tight ? two : three};
+}
+
+using ForwardPart = LinearPart<LINEAR_X>;
+using ToXPart = LinearPart<LINEAR_GRAD_X>;
+
+/* ---- what becomes of sums -------------------------------------------------------------------- */
+
+/* Where a thread's quads of a row lie: the first ones of pairs, and the second ones. */
+struct RowPlace {
+    float *at[2];
+    int left[2]; /* columns from there on; 0: there is no such row */
+    template <class PART, class E>
+    MEMBER RowPlace(const PART &part, const E &e, const wide_operand &o, int tile, int r,
+                    int rows) {
+        const int row = e.row(r);
+        float *p = part.at(tile, row).in(o);
+#pragma unroll
+        for (int f = 0; f < 2; f++)
+            at[f] = p + e.column(f), left[f] = row % 8 < rows ? o.ld - e.column(f) : 0;
     }
-    MEMBER void foresee(int) const {}
-    MEMBER void settle(float *) const {}
+    MEMBER float *quad(int k) const {
+        return at[k % 2] + k / 2 * 32;
+    }
+    MEMBER bool has(int k) const {
+        return left[k % 2] > k / 2 * 32;
+    }
 };
+
+template <class E> FN void add_quad(E &e, int r, int k, const float4 &v) {
+    e.number(r, k, 0) += v.x, e.number(r, k, 1) += v.y;
+    e.number(r, k, 2) += v.z, e.number(r, k, 3) += v.w;
+}
+
+/* c += v, and v = c, of the tile's rows in an operand. MOST: quads that are on their way before the
+ * first is needed. */
+template <int MOST, class PART, class E>
+FN void add_rows(const PART &part, E &e, const wide_operand &o, int tile,
+                 const int (&left)[E::DOWN]) {
+    enum { FLIGHT = (int)E::ACROSS < MOST ? (int)E::ACROSS : MOST };
+#pragma unroll
+    for (int r = 0; r < E::DOWN; r++) {
+        const RowPlace v(part, e, o, tile, r, left[r]);
+#pragma unroll
+        for (int first = 0; first < E::ACROSS; first += FLIGHT) {
+            float4 more[FLIGHT];
+#pragma unroll
+            for (int k = 0; k < FLIGHT; k++)
+                more[k] = global_quad(v.quad(first + k), v.has(first + k));
+#pragma unroll
+            for (int k = 0; k < FLIGHT; k++) add_quad(e, r, first + k, more[k]);
+        }
+    }
+}
+template <class PART, class E>
+FN void store_rows(const PART &part, E &e, const wide_operand &o, int tile,
+                   const int (&left)[E::DOWN]) {
+#pragma unroll
+    for (int r = 0; r < E::DOWN; r++) {
+        const RowPlace v(part, e, o, tile, r, left[r]);
+#pragma unroll
+        for (int k = 0; k < E::ACROSS; k++)
+            global_quad(v.quad(k),
+                        make_float4(e.number(r, k, 0), e.number(r, k, 1), e.number(r, k, 2),
+                                    e.number(r, k, 3)),
+                        v.has(k));
+    }
+}
+/* c = f(c) */
+template <class E, class F> FN void each_number(E &e, F f) {
+#pragma unroll
+    for (int r = 0; r < E::DOWN; r++)
+#pragma unroll
+        for (int k = 0; k < 4 * E::ACROSS; k++)
+            e.number(r, k / 4, k % 4) = f(e.number(r, k / 4, k % 4));
+}
 
 /* h = act(c + b), y = h + res */
-template <int HOW, int MT>
-FN void finish_forward(const WideLinear &op, const TileRows &rows, Tile<HOW, MT> &tile) {
-    const float *bias = op.in(LINEAR_B).p;
+template <class E>
+FN void finish_forward(const ForwardPart &part, E &e, int tile, const int (&left)[E::DOWN]) {
+    const float *bias = linear_head().bias;
+    const wide_op &op = part.op();
 #pragma unroll
-    for (int f = 0; f < 2; f++) {
-        const float4 b = global_quad(bias + tile.col(f), bias && tile.col(f) < op.in(LINEAR_B).ld);
+    for (int k = 0; k < E::ACROSS; k++) {
+        const float4 b = ld4(bias + e.column(k % 2) - e.n0 + k / 2 * 32);
 #pragma unroll
-        for (int r = 0; r < 2 * MT; r++) tile.add(2 * r + f, b);
+        for (int r = 0; r < E::DOWN; r++) add_quad(e, r, k, b);
     }
-    if (op.ins.i[LINEAR_ACT] == 1) {
-#pragma unroll
-        for (int k = 0; k < 16 * MT; k++) {
-            float &v = tile.c[k / 16][k / 4 % 4][k % 4];
-            v = relu_of(v);
-        }
-    }
-    if (op.ins.out[LINEAR_H].present) store_rows(tile, rows, op.out(LINEAR_H));
-    if (op.ins.in[LINEAR_RES].present) add_rows(tile, rows, op.in(LINEAR_RES));
-    store_rows(tile, rows, op.out(LINEAR_Y));
+    if (op.i[LINEAR_ACT] == 1) each_number(e, [](float c) { return relu_of(c); });
+    if (op.out[LINEAR_H].p) store_rows(part, e, op.out[LINEAR_H], tile, left);
+    if (op.in[LINEAR_RES].p) add_rows<4>(part, e, op.in[LINEAR_RES], tile, left);
+    store_rows(part, e, op.out[LINEAR_Y], tile, left);
 }
 
-template <int MATH, class P>
-FN void forward_tile(const WideLinear &op, const TileRows &rows, int n0) {
-    auto tile = warp_tile<P>();
-    const bool live = n0 + tile.n0 < op.out(LINEAR_Y).ld && any_rows(rows, tile.m0, 16 * P::MT);
-    ForwardSource<P> source(op, rows, n0);
-    multiply_all<MATH, P>(tile, source, wide_linear_parts(op.in(LINEAR_X).ld, P::K), live);
-    tile.n0 += n0;
-    if (live) finish_forward(op, rows, tile);
-}
-
-template <int MATH>
-__global__ void __launch_bounds__(WIDE_THREADS, 2)
-    wide_linear_kernel(const dev_run *run, const dev_stage stage) {
-    __align__(16) __shared__ dev_instr ins;
-    grid_release();
-    const int which = wide_which(stage), block = block_of(stage, which);
-    wide_fetch(run, stage, which, &ins);
-    const WideLinear op = {run, ins};
-    const wide_linear_cut cut = wide_linear_forward(&ins, wide_size_of(run, stage));
-    const FunctionRow row = row_of_thread(cut.rows, block / cut.across);
-    const int n0 = block % cut.across * cut.width;
-    grid_wait();
-    stamp_stage(run, stage);
-    const TileRows rows = find_rows(WideFunctions(run, stage), ins.in[LINEAR_X], row);
-    if (!any_rows(rows, 0, WIDE_LINEAR_ROWS)) return;
-    if constexpr (!WIDE_TILES<MATH>) {
+/* dx (+)= c + g if the residual was x */
+template <class E>
+FN void finish_to_x(const ToXPart &part, E &e, int tile, const int (&left)[E::DOWN]) {
+    const wide_op &op = part.op();
+    if (E::LIFT != 1) each_number(e, [](float c) { return c * E::LIFT; });
 #pragma unroll 1
-        for (int n = n0; n < n0 + cut.width; n += 64)
-            forward_tile<MATH, ForwardNarrow>(op, rows, n);
-    } else if (cut.width == 128) {
-        forward_tile<MATH, ForwardWide>(op, rows, n0);
-    } else {
-        forward_tile<MATH, ForwardNarrow>(op, rows, n0);
+    for (int k = 0; k < 2; k++) {
+        const bool wanted = k == 0 ? op.i[LINEAR_SKIP] != 0 : op.adds >> LINEAR_GX & 1u;
+        const wide_operand &from = k == 0 ? op.in[LINEAR_GRAD_G] : op.out[LINEAR_GX];
+        if (wanted) add_rows<8>(part, e, from, tile, left);
     }
+    store_rows(part, e, op.out[LINEAR_GX], tile, left);
 }
 
-/* ---- dx and dres ----------------------------------------------------------------------------- */
-
-/* A thread masks the quads of g that it has copied, before others read them. h takes no room in
- * shared memory: its quads are asked for a chunk ahead. */
-template <class P> struct ToXSource {
-    const float *g, *h;
-    RowPieces<P> a;
-    WeightAlong<P> b;
-    float4 mask[RowPieces<P>::COUNT];
-    MEMBER ToXSource(const WideLinear &op, const TileRows &rows, int n0)
-        : g(op.in(LINEAR_GRAD_G).p), h(op.in(LINEAR_GRAD_H).p), a(op.in(LINEAR_GRAD_G), rows),
-          b(op.in(LINEAR_GRAD_W), n0) {}
-    MEMBER void fetch(float *to, int chunk) const {
-        a.fetch(g, to, chunk);
-        b.fetch(to, chunk);
-    }
-    MEMBER void foresee(int chunk) {
-        if (!h) return;
-#pragma unroll
-        for (int j = 0; j < a.COUNT; j++)
-            mask[j] = global_quad(h + a.from(j, chunk), a.there(j, chunk));
-    }
-    MEMBER void settle(float *at) const {
-        if (!h) return;
-#pragma unroll
-        for (int j = 0; j < a.COUNT; j++) {
-            float *quad = a.to(at, j);
-            st4(quad, masked4(ld4(quad), mask[j]));
-        }
-    }
-};
-
-template <int MATH, class P> FN void to_x_tile(const WideLinear &op, const TileRows &rows, int n0) {
-    auto tile = warp_tile<P>();
-    const bool live = n0 + tile.n0 < op.out(LINEAR_GX).ld && any_rows(rows, tile.m0, 16 * P::MT);
-    ToXSource<P> source(op, rows, n0);
-    multiply_all<MATH, P>(tile, source, wide_linear_parts(op.in(LINEAR_GRAD_G).ld, P::K), live);
-    tile.n0 += n0;
-    if (!live) return;
+/* dres (+)= g: the instruction's rows, of which a warp takes every so many. */
+FN void give_residual(const ToXPart &part, int block, int blocks) {
+    enum { WARPS_HERE = LINEAR_THREADS / 32 };
+    const wide_operand &to = part.op().out[LINEAR_GRES], &g = part.op().in[LINEAR_GRAD_G];
+    const bool add = part.op().adds >> LINEAR_GRES & 1u;
+    const int most = part.rows().most, count = part.l.items * most;
 #pragma unroll 1
-    for (int k = 0; k < 2; k++) { /* g, if the residual was x, and what is there */
-        const bool wanted = k == 0 ? op.ins.i[LINEAR_SKIP] != 0 : op.adds(LINEAR_GX);
-        if (wanted) add_rows(tile, rows, k == 0 ? op.in(LINEAR_GRAD_G) : op.out(LINEAR_GX));
-    }
-    store_rows(tile, rows, op.out(LINEAR_GX));
-}
-
-/* dres of the tile's rows; of `parts` blocks that have these rows, this one takes every so many. */
-FN void give_residual(const WideLinear &op, const TileRows &rows, int part, int parts) {
-    enum { FLIGHT = 4 };
-    const WideView g = op.in(LINEAR_GRAD_G), to = op.out(LINEAR_GRES);
-    const bool add = op.adds(LINEAR_GRES);
-    const int quads = g.ld / 4, count = wide_linear_parts(WIDE_LINEAR_ROWS - part, parts) * quads;
+    for (int k = block * WARPS_HERE + warp_of_block(); k < count; k += blocks * WARPS_HERE) {
+        const FunctionRow at = {k / most, k % most};
+        if (part.left(at) <= 0) continue;
 #pragma unroll 1
-    for (int first = threadIdx.x; first < count; first += FLIGHT * WIDE_THREADS) {
-        float4 v[FLIGHT], old[FLIGHT];
-        int64_t at[FLIGHT]; /* -1: there is no such row */
-#pragma unroll
-        for (int j = 0; j < FLIGHT; j++) {
-            const int k = first + j * WIDE_THREADS, turn = quotient(k, quads);
-            const int r = part + turn * parts, column = (k - turn * quads) * 4;
-            const bool go = k < count && rows.there(r);
-            at[j] = go ? rows.place(to, r) + column : -1;
-            v[j] = global_quad(g.p + (go ? rows.place(g, r) + column : 0), go);
-            old[j] = global_quad(to.p + at[j], go && add);
+        for (int first = lane_of_warp() * 4; first < g.ld; first += 128) {
+            const float4 old = global_quad(at.in(to) + first, add);
+            global_quad(at.in(to) + first, sum4(ld4(at.in(g) + first), old), true);
         }
-#pragma unroll
-        for (int j = 0; j < FLIGHT; j++) global_quad(to.p + at[j], sum4(v[j], old[j]), at[j] >= 0);
     }
 }
 
-/* The tile of this thread's `row`, the `part`-th one of those that share its rows. */
-template <int MATH>
-FN void reverse_rows(const WideLinear &op, const WideFunctions &functions,
-                     const wide_linear_cut &cut, int part, FunctionRow row) {
-    const int n0 = part * cut.width;
-    const TileRows rows = find_rows(functions, op.ins.in[LINEAR_GRAD_X], row);
-    if (!any_rows(rows, 0, WIDE_LINEAR_ROWS)) return;
-    if (op.out(LINEAR_GRES).p) give_residual(op, rows, part, cut.across);
-    if (!op.out(LINEAR_GX).p) return;
-    if constexpr (!WIDE_TILES<MATH>) {
-#pragma unroll 1
-        for (int n = n0; n < n0 + cut.width; n += 64) to_x_tile<MATH, ToXNarrow>(op, rows, n);
-    } else if (cut.width == 128) {
-        to_x_tile<MATH, ToXWide>(op, rows, n0);
-    } else {
-        to_x_tile<MATH, ToXNarrow>(op, rows, n0);
-    }
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+/* The block's numbers. */
+FN LinearNumbers numbers_of(const wide_linear_cut &cut, int block, int depth) {
+    LinearNumbers n = {cut.shift, cut.groups, cut.tiles};
+    n.first = quotient(block, cut.across), n.step = cut.down;
+    n.n0 = (block - n.first * cut.across) * cut.width;
+    n.chunks = (depth + LINEAR_K - 1) / LINEAR_K;
+    return n;
 }
-
-/* ---- dw and db ------------------------------------------------------------------------------- */
-
-/* A place of a tile, functions [first, last), and the slot that their sum goes to. */
-struct WeightTile {
-    int m0, n0, first, last, slot;
-    MEMBER WeightTile(const wide_linear_grad_cut &cut, const wide_size &z, int wide, int block) {
-        const int tiles = cut.down * cut.across, chunk = block / tiles, tile = block % tiles;
-        m0 = tile / cut.across * cut.height, n0 = tile % cut.across * 64;
-        first = (int)((int64_t)z.items * chunk / z.chunks);
-        last = (int)((int64_t)z.items * (chunk + 1) / z.chunks);
-        slot = wide * z.chunks + chunk;
-    }
-};
-
-/* k runs over the functions' rows, a warp copies rows w, w + 8, w + 16 and w + 24 of a chunk. Of
- * 128 columns a lane has a quad of each row, of 64 a half of the warp has two of the rows. */
-template <class P> struct ToWSource {
-    enum { COUNT_A = P::ROWS / 32, COUNT_B = P::COLUMNS / 32 };
-    static_assert(P::K == 32 && COUNT_B == 2 && P::STAGES == 3, "who copies what");
-    const WideFunctions &functions;
-    const dev_operand &rows; /* of x */
-    WideView x, g;           /* x: its columns of the tile; absent where db alone is wanted */
-    const float *h;
-    const bool sums, multiplies;              /* db is wanted, dw is */
-    const int half, column_b, left_x, left_g; /* left: columns from the tile's first one on */
-    RowWalk walk;
-    int64_t place[COUNT_B]; /* of the quads of g asked for last; -1: none */
-    float4 mask[COUNT_B];
-    float4 sum; /* of this thread's quads of G */
-
-    MEMBER ToWSource(const WideLinear &op, const WideFunctions &f, const WeightTile &tile)
-        : functions(f), rows(op.ins.in[LINEAR_GRAD_X]), x(op.in(LINEAR_GRAD_X)),
-          g(op.in(LINEAR_GRAD_G)), h(op.in(LINEAR_GRAD_H).p),
-          sums(op.out(LINEAR_GB).p && tile.m0 == 0), multiplies(op.out(LINEAR_GW).p),
-          half(lane_of_warp() / 16), column_b(lane_of_warp() % 16 * 4), left_x(x.ld - tile.m0),
-          left_g(g.ld - tile.n0), walk(f, rows, tile.first, tile.last),
-          sum(make_float4(0, 0, 0, 0)) {
-        x.p += tile.m0, g.p += tile.n0;
-        if (h) h += tile.n0;
-    }
-
-    /* Of rows w + 16 j and w + 16 j + 8 of a chunk this half of the warp has one. */
-    MEMBER float *to_b(float *stage, int j) const {
-        const int r = warp_of_block() + (2 * j + half) * RowWalk::STEP;
-        return stage + P::A_WORDS + r * P::PITCH_B + column_b;
-    }
-    MEMBER void fetch(float *stage, int) {
-#pragma unroll
-        for (int j = 0; j < COUNT_B; j++) {
-            const FunctionRow even = walk.next(functions, rows), odd = walk.next(functions, rows);
-            const FunctionRow mine = half ? odd : even;
-            if (multiplies && COUNT_A == 2) fetch_x(stage, 2 * j + half, mine, column_b);
-            if (multiplies && COUNT_A == 4) {
-                fetch_x(stage, 2 * j, even, lane_of_warp() * 4);
-                fetch_x(stage, 2 * j + 1, odd, lane_of_warp() * 4);
-            }
-            const bool go = mine.row >= 0 && column_b < left_g;
-            place[j] = go ? mine.place(g) + column_b : -1;
-            copy16(to_b(stage, j), go ? g.p + place[j] : g.p, go);
-        }
-    }
-    MEMBER void fetch_x(float *stage, int which, const FunctionRow &from, int column) const {
-        const bool go = from.row >= 0 && column < left_x;
-        copy16(stage + (warp_of_block() + which * RowWalk::STEP) * P::PITCH_A + column,
-               go ? x.p + from.place(x) + column : x.p, go);
-    }
-    MEMBER void foresee(int) {
-        if (!h) return;
-#pragma unroll
-        for (int j = 0; j < COUNT_B; j++) mask[j] = global_quad(h + place[j], place[j] >= 0);
-    }
-    MEMBER void settle(float *stage) {
-        if (!h && !sums) return;
-#pragma unroll
-        for (int j = 0; j < COUNT_B; j++) {
-            float4 v = ld4(to_b(stage, j));
-            if (h) {
-                v = masked4(v, mask[j]);
-                st4(to_b(stage, j), v);
-            }
-            sum = sum4(sum, v);
-        }
-    }
-};
-
-/* Warps that share a place put their sums together: those of greater depth leave theirs in the
- * ring. All threads call it and meet. */
-template <class P> FN void join_depths(Tile<P::HOW, P::MT> &tile) {
-    static_assert(P::DEEP <= 2, "one other warp");
-    if constexpr (P::DEEP == 2) {
-        float *there = ring() + warp_of_block() % (P::DOWN * P::ACROSS) * 16 * P::MT * 32;
-        const bool leaves = depth_of_warp<P>() == 1;
-#pragma unroll
-        for (int k = 0; k < 16 * P::MT; k++) {
-            float &v = tile.c[k / 16][k / 4 % 4][k % 4];
-            if (leaves) there[k * 32 + lane_of_warp()] = v;
-        }
-        __syncthreads();
-#pragma unroll
-        for (int k = 0; k < 16 * P::MT; k++) {
-            float &v = tile.c[k / 16][k / 4 % 4][k % 4];
-            if (!leaves) v += there[k * 32 + lane_of_warp()];
-        }
-        __syncthreads();
-    }
-}
-
-/* db of the tile's columns: the sums of 16 halves of warps in order. */
-FN void finish_bias(const WideLinear &op, float4 sum, const WeightTile &at) {
-    st4(ring() + (int)threadIdx.x * 4, sum); /* (16, 64) */
+/* Where its ring is. All threads call it and meet. */
+FN void place_ring(const LinearRoom &room) {
+    if (threadIdx.x == 0) linear_head().n.ring = room.ring, linear_head().n.stages = room.stages;
     __syncthreads();
-    const int column = at.n0 + (int)threadIdx.x;
-    const WideView gb = op.out(LINEAR_GB);
-    if (threadIdx.x >= 64 || column >= gb.ld) return;
-    float total = 0;
-#pragma unroll
-    for (int k = 0; k < 16; k++) total += ring()[k * 64 + threadIdx.x];
-    put(gb.at(at.slot) + column, total, op.adds(LINEAR_GB));
 }
 
-template <int MATH, class P>
-FN void to_w_tile(const WideLinear &op, const WideFunctions &functions, const WeightTile &at) {
-    auto tile = warp_tile<P>();
-    const int K = op.in(LINEAR_GRAD_W).rows, ld = op.in(LINEAR_GRAD_W).ld;
-    const bool live = op.out(LINEAR_GW).p && at.m0 + tile.m0 < K && at.n0 + tile.n0 < ld;
-    const int rows = rows_together(functions, op.ins.in[LINEAR_GRAD_X], at.first, at.last);
-    ToWSource<P> source(op, functions, at);
-    multiply_all<MATH, P>(tile, source, wide_linear_parts(rows, P::K), live);
-    join_depths<P>(tile);
-    if (live && depth_of_warp<P>() == 0) {
-        float *to = op.out(LINEAR_GW).at(at.slot);
-        tile.m0 += at.m0, tile.n0 += at.n0;
-        if (op.adds(LINEAR_GW)) tile.add_from(to, ld, K);
-        tile.store(to, ld, K);
+/* All tiles of a block, columns from n0 on. */
+template <class E> FN void forward_tiles(const ForwardPart &part, int n0) {
+    const wide_operand &b = part.op().in[LINEAR_B];
+    const int column = (int)threadIdx.x;
+    if (column < E::COLUMNS)
+        linear_head().bias[column] = global_word(b.p + n0 + column, b.p && n0 + column < b.ld);
+    place_ring(room_of<E>(part.op().in[LINEAR_X].ld));
+    E engine(part.op().in[LINEAR_W], n0);
+    PlainRows rows(part, part.op().in[LINEAR_X]);
+    multiply_tiles(part, engine, rows, [&](int tile, const int(&left)[E::DOWN]) {
+        finish_forward(part, engine, tile, left);
+    });
+}
+
+template <class E> FN void to_x_tiles(const ToXPart &part, int n0) {
+    place_ring(room_of<E>(part.op().in[LINEAR_GRAD_G].ld));
+    E engine(part.op().in[LINEAR_GRAD_W], n0);
+    MaskedRows rows(part, part.op().in[LINEAR_GRAD_G], part.op().in[LINEAR_GRAD_H]);
+    multiply_tiles(part, engine, rows, [&](int tile, const int(&left)[E::DOWN]) {
+        finish_to_x(part, engine, tile, left);
+    });
+}
+
+/* Warps multiply 64 columns at a time. */
+template <class F> FN void by_halves(int n0, int width, F f) {
+#pragma unroll 1
+    for (int n = n0; n < n0 + width; n += 64) {
+        if (n > n0) __syncthreads(); /* nobody reads the ring and the bias any more */
+        f(n);
     }
-    if (source.sums) finish_bias(op, source.sum, at);
 }
 
 template <int MATH>
-__global__ void __launch_bounds__(WIDE_THREADS, 2)
-    wide_linear_grad_kernel(const dev_run *run, const dev_stage stage) {
-    __align__(16) __shared__ dev_instr ins;
-    grid_release();
-    const int which = wide_which(stage), block = block_of(stage, which);
-    wide_fetch(run, stage, which, &ins);
-    const WideLinear op = {run, ins};
-    const WideFunctions functions(run, stage);
-    const wide_size size = wide_size_of(run, stage);
-    const wide_linear_grad_cut cut = wide_linear_reverse(&ins, size);
-    const WeightTile at(cut, size, ins.wide, block);
-    const int tile = (block - cut.of_weight) / cut.of_rows.across;
-    const int part = (block - cut.of_weight) % cut.of_rows.across;
-    const FunctionRow row = row_of_thread(cut.of_rows.rows, tile);
-    grid_wait();
-    stamp_stage(run, stage);
-    if (block >= cut.of_weight)
-        reverse_rows<MATH>(op, functions, cut.of_rows, part, row);
-    else if (cut.height == 128)
-        to_w_tile<MATH, ToWTall>(op, functions, at);
-    else
-        to_w_tile<MATH, ToWSmall>(op, functions, at);
+__global__ void __launch_bounds__(LINEAR_THREADS, 2)
+    wide_linear_kernel(const __grid_constant__ wide_launch launch) {
+    wide_begin(launch);
+    const int which = wide_which(launch);
+    const wide_op &op = launch.op[which];
+    const int depth = op.in[LINEAR_X].ld, block = (int)blockIdx.x - launch.blocks[which];
+    const wide_linear_cut cut = wide_linear_forward(&op, launch.items);
+    const LinearNumbers n = numbers_of(cut, block, depth);
+    find_head(op, n, LINEAR_X, LINEAR_X);
+    const ForwardPart part = {launch};
+#if TARGET_PARTS
+    if constexpr (MATH == DEV_TF32) {
+        const int engine = engine_for<FORWARD, MATH>(depth, cut.width);
+        if (engine == WIDE_STAYS) return forward_tiles<GroupTiles<FORWARD, 2, false>>(part, n.n0);
+        if (engine == NARROW_STAYS) return forward_tiles<GroupTiles<FORWARD, 1, false>>(part, n.n0);
+    }
+#endif
+    by_halves(n.n0, cut.width, [&](int n0) { forward_tiles<WarpTiles<FORWARD, MATH>>(part, n0); });
+}
+
+template <int MATH>
+__global__ void __launch_bounds__(LINEAR_THREADS, 2)
+    wide_linear_to_x_kernel(const __grid_constant__ wide_launch launch) {
+    wide_begin(launch);
+    const int which = wide_which(launch);
+    const wide_op &op = launch.op[which];
+    const int depth = op.in[LINEAR_GRAD_G].ld, block = (int)blockIdx.x - launch.blocks[which];
+    const wide_linear_cut cut = wide_linear_to_x(&op, launch.items);
+    const LinearNumbers n = numbers_of(cut, block, depth);
+    find_head(op, n, LINEAR_GRAD_G, LINEAR_GRAD_H);
+    const ToXPart part = {launch};
+    if (part.op().out[LINEAR_GRES].p) give_residual(part, block, cut.across * cut.down);
+    if (!part.op().out[LINEAR_GX].p) return;
+#if TARGET_PARTS
+    if constexpr (MATH == DEV_TF32) {
+        const int engine = engine_for<TO_X, MATH>(depth, cut.width);
+        if (engine == WIDE_STAYS) return to_x_tiles<GroupTiles<TO_X, 2, false>>(part, n.n0);
+        if (engine == NARROW_STAYS) return to_x_tiles<GroupTiles<TO_X, 1, false>>(part, n.n0);
+        if (engine == WIDE_COMES) return to_x_tiles<GroupTiles<TO_X, 2, true>>(part, n.n0);
+        return to_x_tiles<GroupTiles<TO_X, 1, true>>(part, n.n0);
+    }
+#endif
+    by_halves(n.n0, cut.width, [&](int n0) { to_x_tiles<WarpTiles<TO_X, MATH>>(part, n0); });
 }
 
 /* ---- for the host ---------------------------------------------------------------------------- */
 
-template <class KERNEL> static cudaError_t prepare(KERNEL *kernel) {
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, RING_BYTES);
+/* Bytes of shared memory that an instruction's blocks want. */
+template <int HOW, int MATH> static int bytes_of(const wide_op *op, int items) {
+    const int depth = op->in[HOW == FORWARD ? (int)LINEAR_X : (int)LINEAR_GRAD_G].ld;
+    const int width =
+        (HOW == FORWARD ? wide_linear_forward(op, items) : wide_linear_to_x(op, items)).width;
+#if TARGET_PARTS
+    switch (engine_for<HOW, MATH>(depth, width)) {
+    case WIDE_STAYS:
+        return room_of<GroupTiles<HOW, 2, false>>(depth).bytes;
+    case NARROW_STAYS:
+        return room_of<GroupTiles<HOW, 1, false>>(depth).bytes;
+    case WIDE_COMES:
+        return room_of<GroupTiles<TO_X, 2, true>>(depth).bytes;
+    case NARROW_COMES:
+        return room_of<GroupTiles<TO_X, 1, true>>(depth).bytes;
+    }
+#endif
+    (void)width; /* warps take any */
+    return room_of<WarpTiles<HOW, MATH>>(depth).bytes;
 }
-template <class KERNEL>
-static void launch(KERNEL *kernel, const dev_run *run, const dev_stage *stage,
-                   cudaStream_t stream) {
-    const int blocks = stage->blocks[stage->count];
+
+template <int HOW, int MATH, class KERNEL>
+static void launch_linear(KERNEL *kernel, const wide_launch *launch, cudaStream_t stream) {
+    const int blocks = launch->blocks[launch->count];
     if (blocks == 0) return;
-    launch_as(launch_of(blocks, WIDE_THREADS, RING_BYTES, stream), false, true, kernel, run,
-              *stage);
+    int bytes = 0;
+    for (int j = 0; j < launch->count; j++) {
+        const int more = bytes_of<HOW, MATH>(&launch->op[j], launch->items);
+        if (more > bytes) bytes = more;
+    }
+    launch_as(launch_of(blocks, LINEAR_THREADS, (size_t)bytes, stream), false, true, kernel,
+              *launch);
+}
+
+template <class KERNEL> static cudaError_t prepare(KERNEL *kernel) {
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, TARGET_SHARED);
 }
 
 /* The ways of taking products that this set has: two, or one, then whatever is asked for. */
@@ -371,20 +300,23 @@ enum { ONE_MATH = TARGET_FP32 ? DEV_FP32 : DEV_TF32, OTHER_MATH = TARGET_16 ? DE
 cudaError_t wide_linear_prepare(void) {
     const cudaError_t each[] = {
         prepare(wide_linear_kernel<ONE_MATH>), prepare(wide_linear_kernel<OTHER_MATH>),
-        prepare(wide_linear_grad_kernel<ONE_MATH>), prepare(wide_linear_grad_kernel<OTHER_MATH>)};
+        prepare(wide_linear_to_x_kernel<ONE_MATH>), prepare(wide_linear_to_x_kernel<OTHER_MATH>)};
     for (const cudaError_t e : each)
         if (e != cudaSuccess) return e;
     return cudaSuccess;
 }
 
-void wide_linear_launch(const dev_run *run, const dev_stage *stage, cudaStream_t stream) {
-    const bool one = stage->math == ONE_MATH;
-    launch(one ? wide_linear_kernel<ONE_MATH> : wide_linear_kernel<OTHER_MATH>, run, stage, stream);
+void wide_linear_launch(const wide_launch *launch, cudaStream_t stream) {
+    if (launch->math == ONE_MATH)
+        launch_linear<FORWARD, ONE_MATH>(wide_linear_kernel<ONE_MATH>, launch, stream);
+    else
+        launch_linear<FORWARD, OTHER_MATH>(wide_linear_kernel<OTHER_MATH>, launch, stream);
 }
 
-void wide_linear_grad_launch(const dev_run *run, const dev_stage *stage, cudaStream_t stream) {
-    const bool one = stage->math == ONE_MATH;
-    launch(one ? wide_linear_grad_kernel<ONE_MATH> : wide_linear_grad_kernel<OTHER_MATH>, run,
-           stage, stream);
+void wide_linear_to_x_launch(const wide_launch *launch, cudaStream_t stream) {
+    if (launch->math == ONE_MATH)
+        launch_linear<TO_X, ONE_MATH>(wide_linear_to_x_kernel<ONE_MATH>, launch, stream);
+    else
+        launch_linear<TO_X, OTHER_MATH>(wide_linear_to_x_kernel<OTHER_MATH>, launch, stream);
 }
 TARGET_END

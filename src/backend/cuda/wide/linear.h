@@ -1,65 +1,69 @@
 /* linear.h: how the dense layer of all functions (linear.cu) is cut into blocks, for the host that
- * launches them and for the kernels. C and CUDA. */
+ * launches them and for the kernels. C and CUDA.
+ *
+ * The rows of all functions are tiles of 128. A function of up to 64 rows has 64, 32, 16 or 8 of a
+ * tile's, so that others fit beside it; a longer one has tiles of its own. The columns are panels
+ * of 128 or 64. A block has one panel and goes through every so many tiles. */
 #ifndef MNP_CUDA_WIDE_LINEAR_H
 #define MNP_CUDA_WIDE_LINEAR_H
 
 #include "backend/cuda/wide/wide.h"
 #include "op/linear.h"
 
-/* Rows of a tile; blocks that keep a GPU busy, two to a multiprocessor; blocks of a weight's
- * gradient from which on they may take larger tiles. */
-enum { WIDE_LINEAR_ROWS = 128, WIDE_LINEAR_MANY = 264, WIDE_LINEAR_SOME = 96 };
+/* Rows of a tile. Blocks of an instruction that run at once: two on a multiprocessor of an H200, or
+ * one if their part of the weights is large (values of k: more than _ONE; more than _DEEP: the
+ * weights come piece by piece, and need little room). Panels are narrow where wide ones would be
+ * fewer than _FEW blocks. */
+enum { WIDE_LINEAR_ROWS = 128, WIDE_LINEAR_SLOTS = 264 };
+enum { WIDE_LINEAR_ONE = 128, WIDE_LINEAR_DEEP = 256, WIDE_LINEAR_FEW = 96 };
 
 WIDE_FN int32_t wide_linear_parts(int32_t of, int32_t size) {
     return (of + size - 1) / size;
 }
 
-/* Tiles of rows times tiles of columns. `width`: columns of a tile, 128 or 64: wide ones read less,
- * but there must be enough of them and they must not be half empty. */
 typedef struct wide_linear_cut {
-    wide_deal rows;
-    int32_t width, across, blocks;
+    int32_t shift;  /* a function has 1 << shift rows of a tile          */
+    int32_t groups; /* tiles that have the first rows of all functions   */
+    int32_t tiles;
+    int32_t width, across; /* of a panel; panels                         */
+    int32_t down;          /* blocks of a panel                          */
 } wide_linear_cut;
-WIDE_FN wide_linear_cut wide_linear_cut_of(const dev_operand *rows, int32_t columns, wide_size z) {
+
+/* depth: values of k */
+WIDE_FN wide_linear_cut wide_linear_cut_of(const wide_operand *rows, int32_t columns, int32_t depth,
+                                           int32_t items) {
     wide_linear_cut c;
-    c.rows = wide_deal_of(wide_most_rows(rows, z), WIDE_LINEAR_ROWS, z.items);
-    const int32_t wide = wide_linear_parts(columns, 128), narrow = wide_linear_parts(columns, 64);
-    c.width = narrow == 2 * wide && c.rows.tiles * wide >= WIDE_LINEAR_MANY ? 128 : 64;
-    c.across = c.width == 128 ? wide : narrow;
-    c.blocks = c.rows.tiles * c.across;
+    for (c.shift = 3; 1 << c.shift < WIDE_LINEAR_ROWS && 1 << c.shift < rows->most;) c.shift++;
+    c.groups = wide_linear_parts(items, WIDE_LINEAR_ROWS >> c.shift);
+    c.tiles = c.groups * wide_linear_parts(rows->most, WIDE_LINEAR_ROWS);
+    const int32_t wide = wide_linear_parts(columns, 128);
+    c.width = columns > 64 && c.tiles * wide >= WIDE_LINEAR_FEW ? 128 : 64;
+    c.across = wide_linear_parts(columns, c.width);
+    const bool one = depth > WIDE_LINEAR_ONE && depth <= WIDE_LINEAR_DEEP;
+    const int32_t most = WIDE_LINEAR_SLOTS / (one ? 2 : 1) / c.across;
+    c.down = c.tiles < most ? c.tiles : most > 0 ? most : 1;
+    if (c.tiles == 0) c.down = 0;
     return c;
 }
 
-WIDE_FN wide_linear_cut wide_linear_forward(const dev_instr *ins, wide_size z) {
-    return wide_linear_cut_of(&ins->in[LINEAR_X], ins->out[LINEAR_Y].ld, z);
+WIDE_FN wide_linear_cut wide_linear_forward(const wide_op *op, int32_t items) {
+    return wide_linear_cut_of(&op->in[LINEAR_X], op->out[LINEAR_Y].ld, op->in[LINEAR_X].ld, items);
 }
-WIDE_FN int32_t wide_linear_blocks(const dev_instr *ins, wide_size z) {
-    return wide_linear_forward(ins, z).blocks;
+WIDE_FN int32_t wide_linear_blocks(const wide_op *op, int32_t items) {
+    const wide_linear_cut c = wide_linear_forward(op, items);
+    return c.across * c.down;
 }
 
-/* The reverse pass. First come the blocks of the weight's gradient and of the bias's: tiles of
- * `height` x 64, for each chunk of the functions. Then those of the gradients of x and of the
- * residual: tiles of rows as in the forward pass. */
-typedef struct wide_linear_grad_cut {
-    int32_t height, down, across, of_weight; /* of_weight: blocks */
-    wide_linear_cut of_rows;
-} wide_linear_grad_cut;
-WIDE_FN wide_linear_grad_cut wide_linear_reverse(const dev_instr *ins, wide_size z) {
-    const dev_operand *w = &ins->in[LINEAR_GRAD_W], *gw = &ins->out[LINEAR_GW];
-    const dev_operand *gx = &ins->out[LINEAR_GX];
-    wide_linear_grad_cut c;
-    c.across = wide_linear_parts(w->ld, 64);
-    const int32_t tall = gw->present ? wide_linear_parts(w->rows, 128) : 1; /* 1: db alone */
-    c.height = w->rows > 64 && tall * c.across * z.chunks >= WIDE_LINEAR_SOME ? 128 : 64;
-    c.down = gw->present ? wide_linear_parts(w->rows, c.height) : 1;
-    c.of_weight = gw->present || ins->out[LINEAR_GB].present ? c.down * c.across * z.chunks : 0;
-    c.of_rows = wide_linear_cut_of(&ins->in[LINEAR_GRAD_X], gx->present ? gx->ld : 1, z);
-    if (!gx->present && !ins->out[LINEAR_GRES].present) c.of_rows.blocks = 0;
-    return c;
+/* Of dx and dres; where there is no dx one panel's blocks give dres. */
+WIDE_FN wide_linear_cut wide_linear_to_x(const wide_op *op, int32_t items) {
+    const wide_operand *gx = &op->out[LINEAR_GX];
+    return wide_linear_cut_of(&op->in[LINEAR_GRAD_X], gx->p ? gx->ld : 1, op->in[LINEAR_GRAD_G].ld,
+                              items);
 }
-WIDE_FN int32_t wide_linear_grad_blocks(const dev_instr *ins, wide_size z) {
-    const wide_linear_grad_cut c = wide_linear_reverse(ins, z);
-    return c.of_weight + c.of_rows.blocks;
+WIDE_FN int32_t wide_linear_to_x_blocks(const wide_op *op, int32_t items) {
+    if (!op->out[LINEAR_GX].p && !op->out[LINEAR_GRES].p) return 0;
+    const wide_linear_cut c = wide_linear_to_x(op, items);
+    return c.across * c.down;
 }
 
 #endif

@@ -141,6 +141,7 @@ FN void flow(const dev_instr &ins) {
     float *saved = fused_at(FLOW_SAVED), *signs = saved ? saved + SAVED_SIGNS : nullptr;
     const Spline o = spline_of(ins);
     __syncthreads(); /* all has been asked for */
+    if (fused_at(FLOW_LEAVES)) send_col8(fused_at(FLOW_LEAVES), work() + SMEM_X, IN / 8);
 
     {
         Layer tile(m0, n0, make_float2(b0.x + pz.x, b0.y + pz.y));

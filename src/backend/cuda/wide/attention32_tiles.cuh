@@ -1,28 +1,20 @@
-/* attention_tiles.cuh: what both passes of wide attention share: the units of a block
+/* attention32_tiles.cuh: what both passes of wide attention share in fp32: the units of a block
  * (wide/attention.h), rows of heads in shared memory, and the fragments read from them.
  *
  * A row of a head is padded with zeros to DEPTH numbers and lies in shared memory as it is, in
- * PITCH words, an odd multiple of 4: all reads below touch every bank once. In mode tf32 the unit
- * cuts digits off (device/mma.cuh); instead of lifting each operand, what the products end in is
- * multiplied by LIFT once for each operand as it is. Operands that are made here, weights and
- * dS, are lifted at no cost: their exponent is.
+ * PITCH words, an odd multiple of 4: all reads below touch every bank once.
  *
  * Shared memory: own rows (tensors, room, PITCH), then two stages of the other side's
  * (tensors, tile, PITCH), which copies fill by turns. */
-#ifndef MNP_CUDA_WIDE_ATTENTION_TILES_CUH
-#define MNP_CUDA_WIDE_ATTENTION_TILES_CUH
+#ifndef MNP_CUDA_WIDE_ATTENTION32_TILES_CUH
+#define MNP_CUDA_WIDE_ATTENTION32_TILES_CUH
 
-#include "backend/cuda/ops/attention_common.cuh"
-#include "backend/cuda/wide/attention.h"
-#include "backend/cuda/wide/wide.cuh"
-
-template <int MATH> constexpr float LIFT = MATH == DEV_FP32 ? 1.0f : 1.0f + 0.72f / 2048.0f;
-template <int MATH> constexpr float LIFT_LOG2 = MATH == DEV_FP32 ? 0.0f : 5.07108e-4f;
+#include "backend/cuda/wide/attention_heads.cuh"
 
 template <int DEPTH> constexpr int PITCH = DEPTH + 4;
 /* Rows of the other side of all units; own rows that a block has room for. */
 template <int DEPTH> constexpr int TILE = ATTENTION_TILE(DEPTH);
-template <int DEPTH, int M, bool GRAD> constexpr int ROOM = 16 * M *ATTENTION_GROUPS(DEPTH, GRAD);
+template <int DEPTH, bool GRAD> constexpr int ROOM = 16 * ATTENTION_GROUPS(DEPTH, GRAD);
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
@@ -38,8 +30,7 @@ struct Unit {
 };
 
 /* What a block works on, in shared memory. */
-struct __align__(16) Attended {
-    dev_instr ins; /* copied 16 bytes at a time */
+struct Attended {
     attention_deal deal;
     Unit unit[ATTENTION_UNITS];
     int ld[OF_TENSORS];
@@ -48,50 +39,49 @@ struct __align__(16) Attended {
     int tiles; /* of the other side, that the unit with most of them needs; -1: no own rows */
 };
 
-FN const float *unit_at(const WideView &v, int b, int column) {
-    return v.p ? v.at(b) + column : nullptr;
+enum { WIDE_THREADS = 32 * ATTENTION_WARPS };
+
+FN const float *unit_at(const wide_operand &o, int b, int column) {
+    return o.p ? wide_at(o, b) + column : nullptr;
 }
 
 /* Unit number `number` of the instruction. */
-FN void unit_find(Attended &w, Unit &u, const dev_run *run, const dev_stage &stage, bool grad,
+FN void unit_find(Attended &w, Unit &u, const wide_launch &l, const wide_op &op, bool grad,
                   int number) {
-    const dev_instr &ins = w.ins;
-    const int H = ins.i[DATT_HEADS], of = number / w.deal.tiles;
+    const int H = op.i[DATT_HEADS], of = number / w.deal.tiles;
     u.b = -1, u.h = of % H, u.part = number % w.deal.tiles;
     u.nq = u.nk = 0;
-    for (int k = 0; k < OF_TENSORS; k++) u.at[k] = run->act; /* copies of no row name an address */
+    for (int k = 0; k < OF_TENSORS; k++) u.at[k] = op.in[0].p; /* no row's copies name an address */
     u.first = u.part * w.deal.groups * w.deal.rows;
-    if (of / H >= stage.items) return;
+    if (of / H >= l.items) return;
     u.b = of / H;
-    const int column = u.h * (ins.i[DATT_WIDTH] / H);
-    const Lengths l = lengths_of(run, stage.lo + u.b);
-    const WideView qv = wide_view(run, ins.in[DATT_G_QV]), kv = wide_view(run, ins.in[DATT_G_KV]);
-    u.nq = l.of(ins.i[DATT_QUERIES], l.of(qv.ext, qv.rows));
-    u.nk = l.of(ins.i[DATT_KEYS], l.of(kv.ext, kv.rows));
-    u.at[OF_Q] = unit_at(qv, u.b, ins.i[DATT_QCOL] + column);
-    u.at[OF_K] = unit_at(kv, u.b, ins.i[DATT_KCOL] + column);
-    u.at[OF_V] = unit_at(kv, u.b, ins.i[DATT_VCOL] + column);
+    const int column = u.h * (op.i[DATT_WIDTH] / H);
+    const Lengths at = lengths_of(l, u.b);
+    u.nq = attended_rows(op.in[0], op.i[DATT_QUERIES], at);
+    u.nk = attended_rows(op.in[1], op.i[DATT_KEYS], at);
+    u.at[OF_Q] = unit_at(op.in[0], u.b, op.i[DATT_QCOL] + column);
+    u.at[OF_K] = unit_at(op.in[1], u.b, op.i[DATT_KCOL] + column);
+    u.at[OF_V] = unit_at(op.in[1], u.b, op.i[DATT_VCOL] + column);
     if (!grad) return;
-    u.at[OF_G] = unit_at(wide_view(run, ins.in[DATT_G_G]), u.b, column);
-    u.at[OF_O] = unit_at(wide_view(run, ins.in[DATT_G_O]), u.b, column);
+    u.at[OF_G] = unit_at(op.in[DATT_G_G], u.b, column);
+    u.at[OF_O] = unit_at(op.in[DATT_G_O], u.b, column);
 }
 
 /* All that the block works on; keys: these are its own rows. Meets twice. */
-FN void attended_find(Attended &w, const dev_run *run, const dev_stage &stage, bool grad, bool keys,
+FN void attended_find(Attended &w, const wide_launch &l, const wide_op &op, bool grad, bool keys,
                       int block) {
     const int thread = threadIdx.x;
     if (thread == 0) {
-        const dev_instr &ins = w.ins;
-        w.deal = attention_deal_of(&ins, keys, grad, wide_size_of(run, stage));
-        w.D = ins.i[DATT_WIDTH], w.H = ins.i[DATT_HEADS], w.dh = w.D / w.H;
+        w.deal = attention_deal_of(&op, keys, grad, l.items);
+        w.D = op.i[DATT_WIDTH], w.H = op.i[DATT_HEADS], w.dh = w.D / w.H;
         w.scale = rsqrtf((float)w.D);
-        w.ld[OF_Q] = ins.in[DATT_G_QV].ld;
-        w.ld[OF_K] = w.ld[OF_V] = ins.in[DATT_G_KV].ld;
-        w.ld[OF_G] = ins.in[DATT_G_G].ld, w.ld[OF_O] = ins.in[DATT_G_O].ld;
+        w.ld[OF_Q] = op.in[DATT_G_QV].ld;
+        w.ld[OF_K] = w.ld[OF_V] = op.in[DATT_G_KV].ld;
+        w.ld[OF_G] = op.in[DATT_G_G].ld, w.ld[OF_O] = op.in[DATT_G_O].ld;
     }
     __syncthreads();
     if (thread < w.deal.units)
-        unit_find(w, w.unit[thread], run, stage, grad, block * w.deal.units + thread);
+        unit_find(w, w.unit[thread], l, op, grad, block * w.deal.units + thread);
     __syncthreads();
     if (thread == 0) {
         w.tiles = -1;
@@ -170,69 +160,60 @@ template <int DEPTH> FN int at_down() {
 }
 
 /* Number (s, j) of an operand, as it is. */
-template <int MATH, class F> FN void set_word(F &f, int s, int j, float x) {
-    if constexpr (MATH == DEV_FP32) {
-        f.hi[s][j] = upper(x);
-        f.lo[s][j] = __float_as_uint(x - __uint_as_float(f.hi[s][j]));
-    } else {
-        f.hi[s][j] = __float_as_uint(x);
-    }
+template <class F> FN void set_word(F &f, int s, int j, float x) {
+    f.hi[s][j] = upper(x);
+    f.lo[s][j] = __float_as_uint(x - __uint_as_float(f.hi[s][j]));
 }
 
 /* 16 rows and 16 of their numbers: eight words of a lane. */
 FN void load_left(float x[2][4], const float *at) {
     load_pieces(at, x[0]), load_pieces(at + 8, x[1]);
 }
-template <int MATH> FN void make_left(FragA<MATH> &f, const float x[2][4]) {
+FN void make_left(FragA<DEV_FP32> &f, const float x[2][4]) {
 #pragma unroll
-    for (int k = 0; k < 8; k++) set_word<MATH>(f, k >> 2, k & 3, x[k >> 2][k & 3]);
+    for (int k = 0; k < 8; k++) set_word(f, k >> 2, k & 3, x[k >> 2][k & 3]);
 }
 
-/* A warp's own 16 M rows, as left operands over all of the head: in registers (HOLD), or read from
+/* A warp's own 16 rows, as left operands over all of the head: in registers (HOLD), or read from
  * shared memory each time. rows: the lane's place; c: which 16 numbers. */
-template <int DEPTH, int M, bool HOLD> struct HeldRows { float x[M][DEPTH / 8][4]; };
-template <int DEPTH, int M> struct HeldRows<DEPTH, M, false> {};
-template <int DEPTH, int M, bool HOLD>
-FN void hold_rows(HeldRows<DEPTH, M, HOLD> &held, const float *rows) {
+template <int DEPTH, bool HOLD> struct HeldRows { float x[DEPTH / 8][4]; };
+template <int DEPTH> struct HeldRows<DEPTH, false> {};
+template <int DEPTH, bool HOLD>
+FN void hold_rows(HeldRows<DEPTH, HOLD> &held, const float *rows) {
     if constexpr (HOLD)
 #pragma unroll
-        for (int m = 0; m < M; m++)
-#pragma unroll
-            for (int c = 0; c < DEPTH / 16; c++)
-                load_left(&held.x[m][2 * c], rows + m * 16 * PITCH<DEPTH> + c * 16);
+        for (int c = 0; c < DEPTH / 16; c++) load_left(&held.x[2 * c], rows + c * 16);
 }
-template <int MATH, int DEPTH, int M, bool HOLD>
-FN void own_left(FragA<MATH> a[M], const HeldRows<DEPTH, M, HOLD> &held, const float *rows, int c) {
-#pragma unroll
-    for (int m = 0; m < M; m++)
-        if constexpr (HOLD) {
-            make_left<MATH>(a[m], &held.x[m][2 * c]);
-        } else {
-            float x[2][4];
-            load_left(x, rows + m * 16 * PITCH<DEPTH> + c * 16);
-            make_left<MATH>(a[m], x);
-        }
+template <int DEPTH, bool HOLD>
+FN void own_left(FragA<DEV_FP32> &a, const HeldRows<DEPTH, HOLD> &held, const float *rows, int c) {
+    if constexpr (HOLD) {
+        make_left(a, &held.x[2 * c]);
+    } else {
+        float x[2][4];
+        load_left(x, rows + c * 16);
+        make_left(a, x);
+    }
 }
 /* The results of two neighbouring products as a left operand over their 16 columns. */
-template <int MATH> FN void results_left(FragA<MATH> &f, const float c[2][4]) {
+FN void results_left(FragA<DEV_FP32> &f, const float c[2][4]) {
     constexpr int order[4] = {0, 2, 1, 3};
 #pragma unroll
-    for (int k = 0; k < 8; k++) set_word<MATH>(f, k >> 2, k & 3, c[k >> 2][order[k & 3]]);
+    for (int k = 0; k < 8; k++) set_word(f, k >> 2, k & 3, c[k >> 2][order[k & 3]]);
 }
 /* 8 rows as columns, k 16 of their numbers. */
-template <int MATH> FN void load_across(FragB<MATH> &f, const float *at) {
+FN void load_across(FragB<DEV_FP32> &f, const float *at) {
     float x[4];
     load_pieces(at, x);
 #pragma unroll
-    for (int k = 0; k < 4; k++) set_word<MATH>(f, k >> 1, k & 1, x[k]);
+    for (int k = 0; k < 4; k++) set_word(f, k >> 1, k & 1, x[k]);
 }
 /* 16 rows as k, 16 of their numbers as columns of two products: 2 c and 2 c + 1 are c of them. */
-template <int MATH, int DEPTH> FN void load_down(FragB<MATH> f[2], const float *at) {
+template <int DEPTH> FN void load_down(FragB<DEV_FP32> f[2], const float *at) {
 #pragma unroll
     for (int k = 0; k < 4; k++) {
         const float2 x = *(const float2 *)(at + ((k >> 1) * 8 + (k & 1)) * PITCH<DEPTH>);
-        set_word<MATH>(f[0], k >> 1, k & 1, x.x);
-        set_word<MATH>(f[1], k >> 1, k & 1, x.y);
+        set_word(f[0], k >> 1, k & 1, x.x);
+        set_word(f[1], k >> 1, k & 1, x.y);
     }
 }
 
@@ -242,21 +223,17 @@ FN float4 result_four(const float (*sum)[4], int c, int i) {
                        sum[2 * c + 1][2 * i + 1]);
 }
 
-/* sum (16 M, DEPTH) += weights (16 M, 16) rows (16, DEPTH); weights as results of products. */
-template <int MATH, int DEPTH, int M>
-FN void add_weighted(float sum[M][DEPTH / 8][4], const float (*weights[M])[4], const float *rows) {
-    FragA<MATH> a[M];
-#pragma unroll
-    for (int m = 0; m < M; m++) results_left<MATH>(a[m], weights[m]);
+/* sum (16, DEPTH) += weights (16, 16) rows (16, DEPTH); weights as results of products. */
+template <int DEPTH>
+FN void add_weighted(float sum[DEPTH / 8][4], const float weights[2][4], const float *rows) {
+    FragA<DEV_FP32> a;
+    results_left(a, weights);
 #pragma unroll
     for (int c = 0; c < DEPTH / 16; c++) {
-        FragB<MATH> b[2];
-        load_down<MATH, DEPTH>(b, rows + c * 16);
-#pragma unroll
-        for (int m = 0; m < M; m++) {
-            mma<MATH>(sum[m][2 * c], a[m], b[0]);
-            mma<MATH>(sum[m][2 * c + 1], a[m], b[1]);
-        }
+        FragB<DEV_FP32> b[2];
+        load_down<DEPTH>(b, rows + c * 16);
+        mma<DEV_FP32>(sum[2 * c], a, b[0]);
+        mma<DEV_FP32>(sum[2 * c + 1], a, b[1]);
     }
 }
 

@@ -123,8 +123,7 @@ template <bool GRAD> static int bytes32(void) {
 }
 template <bool GRAD, int DEPTH> static int bytes16(const wide_op *op) {
     if constexpr (!GRAD) return FORWARD16_BYTES<DEPTH>;
-    return attention16_once(op) ? GRAD16_BYTES<DEPTH, ROWS16>
-                                : GRAD16_BYTES<DEPTH, PASSING16<DEPTH>>;
+    return attention16_once(op) ? GRAD16_BYTES<DEPTH, true> : GRAD16_BYTES<DEPTH, false>;
 }
 template <bool GRAD> static int bytes16_of(const wide_op *op) {
     const int depth = attention_depth(op);
@@ -132,6 +131,10 @@ template <bool GRAD> static int bytes16_of(const wide_op *op) {
            : depth == 32 ? bytes16<GRAD, 32>(op)
                          : bytes16<GRAD, 64>(op);
 }
+
+static_assert(GRAD16_BYTES<32, true> >= GRAD16_BYTES<64, false> &&
+                  GRAD16_BYTES<32, true> <= 98 * 1024,
+              "what prepare() allows is enough, and no set has more");
 
 template <class K> static cudaError_t allow(K *kernel, int bytes) {
     return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
@@ -145,8 +148,8 @@ template <int MATH> static cudaError_t prepare(void) {
     } else {
         e = allow(attention16_forward<32>, FORWARD16_BYTES<32>);
         if (e == cudaSuccess) e = allow(attention16_forward<64>, FORWARD16_BYTES<64>);
-        if (e == cudaSuccess) e = allow(attention16_reverse<32>, GRAD16_BYTES<32, ROWS16>);
-        if (e == cudaSuccess) e = allow(attention16_reverse<64>, GRAD16_BYTES<32, ROWS16>);
+        if (e == cudaSuccess) e = allow(attention16_reverse<32>, GRAD16_BYTES<32, true>);
+        if (e == cudaSuccess) e = allow(attention16_reverse<64>, GRAD16_BYTES<32, true>);
     }
     return e;
 }

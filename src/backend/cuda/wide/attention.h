@@ -38,7 +38,7 @@ WIDE_FN int attention_of_itself(const wide_op *op) {
 }
 /* Is there a gradient of what has the own rows? */
 WIDE_FN int attention_wanted(const wide_op *op, int32_t own) {
-    return op->out[attention_of_itself(op) ? 0 : own].p != NULL;
+    return op->out[attention_of_itself(op) ? 0 : own].p != 0;
 }
 
 /* ---- in fp32 --------------------------------------------------------------------------------- */

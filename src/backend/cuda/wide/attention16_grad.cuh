@@ -17,7 +17,7 @@
 
 #include "backend/cuda/wide/attention16_tiles.cuh"
 
-/* Own rows of a block, and of the other side at once: what a block has room and registers for. */
+/* Own rows of a block, and of the other side at once: what there are registers for. */
 enum { ROWS16 = 16 * ATTENTION_WARPS };
 template <int DEPTH> constexpr int PASSING16 = ROWS16 * 16 / DEPTH;
 /* Quads of one tensor that a thread fetches of own and of passing rows. */
@@ -28,9 +28,10 @@ template <int DEPTH> constexpr int PASSING_QUADS = OWN_QUADS<DEPTH> *PASSING16<D
  *   own rows (rows, PAIR_BYTES), passing rows likewise, then of each query -lse and -delta, and the
  *   largest |g| of each warp; where all rows are there at once, dS (keys, SCORES_BYTES) too. */
 enum { SCORES_BYTES = 2 * ROWS16 + 16, START_BYTES = 16 };
-template <int DEPTH, int PASSING>
-constexpr int GRAD16_BYTES = (ROWS16 + PASSING)*PAIR_BYTES<DEPTH> + ROWS16 * START_BYTES +
-                             4 * ATTENTION_WARPS + (PASSING == ROWS16) * ROWS16 * SCORES_BYTES;
+template <int DEPTH, bool ONCE>
+constexpr int GRAD16_BYTES = (ROWS16 + (ONCE ? ROWS16 : PASSING16<DEPTH>)) * PAIR_BYTES<DEPTH> +
+                             ROWS16 * START_BYTES + 4 * ATTENTION_WARPS +
+                             (ONCE ? ROWS16 * SCORES_BYTES : 0);
 
 /* What g is multiplied by, a power of two, so that the largest is between 1/2 and 1: dS is at most
  * 2 depth |v| then. back = 1 / by. */
@@ -145,8 +146,8 @@ template <int DEPTH> struct Own16<DEPTH, false> {
 };
 template <int DEPTH> using OwnRows = Own16<DEPTH, HOLD16<DEPTH>>;
 
-/* s += x x', d += y y' over 8 COUNT rows of the other side; at: the lane's place in them. Heads that
- * are not held take both eights of 16 rows at once. */
+/* s += x x', d += y y' over 8 COUNT rows of the other side; at: the lane's place in them. Heads
+ * that are not held take both eights of 16 rows at once. */
 template <int DEPTH> constexpr int EIGHTS = HOLD16<DEPTH> ? 1 : 2;
 template <int DEPTH, int COUNT>
 FN void grad_products(float s[COUNT][4], float d[COUNT][4], const OwnRows<DEPTH> &own,
@@ -396,7 +397,8 @@ FN void grad_once(const wide_launch &l, const wide_op &op, const attention16_dea
         KeySums16<DEPTH> r;
         clear<DEPTH / 8>(r.k[0]), clear<DEPTH / 8>(r.v[0]);
         const OwnRows<DEPTH> own(x.own + row0 * P + lane_rows(P));
-        keys_pass<DEPTH, true>(r, own, x.passing, x.q.starts, w.nq, x.scores + (row0 + lane / 4) * SCORES_BYTES + lane % 4 * 4,
+        keys_pass<DEPTH, true>(r, own, x.passing, x.q.starts, w.nq,
+                               x.scores + (row0 + lane / 4) * SCORES_BYTES + lane % 4 * 4,
                                w.nk - row0);
         keys_store<DEPTH>(r, op, w, back, row0);
     }

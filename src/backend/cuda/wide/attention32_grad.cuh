@@ -1,6 +1,6 @@
-/* attention32_grad.cuh: wide attention in reverse, in fp32 (equations in op/attention.c). It runs twice over the
- * scores, in blocks of two kinds: own rows are keys for dk and dv, queries for dq, and the rows of
- * the other side pass by. So no sum crosses blocks.
+/* attention32_grad.cuh: wide attention in reverse, in fp32 (equations in op/attention.c). It runs
+ * twice over the scores, in blocks of two kinds: own rows are keys for dk and dv, queries for dq,
+ * and the rows of the other side pass by. So no sum crosses blocks.
  *
  *                own rows x, y     the other side's x, y     sums
  *   keys         k, v              q, g (and o)              dk = dS^T q, dv = A^T g
@@ -22,8 +22,8 @@ template <int DEPTH, bool KEYS> struct GradSums {
     float p[2][4], d[2][4], sum[KEYS ? 2 : 1][DEPTH / 8][4];
 };
 
-/* Weights are 2^(scale p - lse), dS = weight (d - delta). lse of a query that does not exist gives it
- * no weight. */
+/* Weights are 2^(scale p - lse), dS = weight (d - delta). A query that does not exist has an
+ * infinite lse. */
 
 /* ---- delta ----------------------------------------------------------------------------------- */
 

@@ -63,10 +63,11 @@ struct RowPlace {
     }
 };
 
-template <class E> FN void add_quad(E &e, int r, int k, const float4 &v) {
-    e.number(r, k, 0) += v.x, e.number(r, k, 1) += v.y;
-    e.number(r, k, 2) += v.z, e.number(r, k, 3) += v.w;
+FN void add_quad(float &a, float &b, float &c, float &d, const float4 &v) {
+    a += v.x, b += v.y, c += v.z, d += v.w;
 }
+/* The numbers of a quad. */
+#define QUAD(e, r, k) e.number(r, k, 0), e.number(r, k, 1), e.number(r, k, 2), e.number(r, k, 3)
 
 /* c += v, and v = c, of the tile's rows in an operand. MOST: quads that are on their way before the
  * first is needed. */
@@ -84,7 +85,7 @@ FN void add_rows(const PART &part, E &e, const wide_operand &o, int tile,
             for (int k = 0; k < FLIGHT; k++)
                 more[k] = global_quad(v.quad(first + k), v.has(first + k));
 #pragma unroll
-            for (int k = 0; k < FLIGHT; k++) add_quad(e, r, first + k, more[k]);
+            for (int k = 0; k < FLIGHT; k++) add_quad(QUAD(e, r, first + k), more[k]);
         }
     }
 }
@@ -96,10 +97,7 @@ FN void store_rows(const PART &part, E &e, const wide_operand &o, int tile,
         const RowPlace v(part, e, o, tile, r, left[r]);
 #pragma unroll
         for (int k = 0; k < E::ACROSS; k++)
-            global_quad(v.quad(k),
-                        make_float4(e.number(r, k, 0), e.number(r, k, 1), e.number(r, k, 2),
-                                    e.number(r, k, 3)),
-                        v.has(k));
+            global_quad(v.quad(k), make_float4(QUAD(e, r, k)), v.has(k));
     }
 }
 /* c = f(c) */
@@ -120,7 +118,7 @@ FN void finish_forward(const ForwardPart &part, E &e, int tile, const int (&left
     for (int k = 0; k < E::ACROSS; k++) {
         const float4 b = ld4(bias + e.column(k % 2) - e.n0 + k / 2 * 32);
 #pragma unroll
-        for (int r = 0; r < E::DOWN; r++) add_quad(e, r, k, b);
+        for (int r = 0; r < E::DOWN; r++) add_quad(QUAD(e, r, k), b);
     }
     if (op.i[LINEAR_ACT] == 1) each_number(e, [](float c) { return relu_of(c); });
     if (op.out[LINEAR_H].p) store_rows(part, e, op.out[LINEAR_H], tile, left);
@@ -142,22 +140,37 @@ FN void finish_to_x(const ToXPart &part, E &e, int tile, const int (&left)[E::DO
     store_rows(part, e, op.out[LINEAR_GX], tile, left);
 }
 
-/* dres (+)= g: the instruction's rows, of which a warp takes every so many. */
-FN void give_residual(const ToXPart &part, int block, int blocks) {
-    enum { WARPS_HERE = LINEAR_THREADS / 32 };
+#undef QUAD
+
+/* dres (+)= g of the block's tiles. Blocks that have the same ones, one for each panel, take turns.
+ * Rows are read before it is known whether they are there. */
+FN void give_residual(const ToXPart &part, int panel, int panels) {
+    enum { FLIGHT = 4, TURN = FLIGHT * LINEAR_THREADS };
     const wide_operand &to = part.op().out[LINEAR_GRES], &g = part.op().in[LINEAR_GRAD_G];
     const bool add = part.op().adds >> LINEAR_GRES & 1u;
-    const int most = part.rows().most, count = part.l.items * most;
+    const int quads = g.ld / 4, count = LINEAR_ROWS * quads;
 #pragma unroll 1
-    for (int k = block * WARPS_HERE + warp_of_block(); k < count; k += blocks * WARPS_HERE) {
-        const FunctionRow at = {k / most, k % most};
-        if (part.left(at) <= 0) continue;
+    for (int tile = part.n().first; part.in_part(tile); tile += part.n().step)
 #pragma unroll 1
-        for (int first = lane_of_warp() * 4; first < g.ld; first += 128) {
-            const float4 old = global_quad(at.in(to) + first, add);
-            global_quad(at.in(to) + first, sum4(ld4(at.in(g) + first), old), true);
+        for (int first = panel * TURN; first < count; first += panels * TURN) {
+            float4 v[FLIGHT], old[FLIGHT];
+            float *at[FLIGHT];
+            bool there[FLIGHT];
+#pragma unroll
+            for (int j = 0; j < FLIGHT; j++) {
+                const int k = first + j * LINEAR_THREADS + (int)threadIdx.x;
+                const int r = quotient(k, quads), column = (k - r * quads) * 4;
+                const FunctionRow row = part.at(tile, r);
+                const bool room =
+                    k < count && row.function < part.l.items && row.row < part.rows().most;
+                at[j] = row.in(to) + column;
+                v[j] = global_quad(row.in(g) + column, room);
+                old[j] = global_quad(at[j], room && add);
+                there[j] = room && part.left(row) > 0;
+            }
+#pragma unroll
+            for (int j = 0; j < FLIGHT; j++) global_quad(at[j], sum4(v[j], old[j]), there[j]);
         }
-    }
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */
@@ -166,7 +179,7 @@ FN void give_residual(const ToXPart &part, int block, int blocks) {
 FN LinearNumbers numbers_of(const wide_linear_cut &cut, int block, int depth) {
     LinearNumbers n = {cut.shift, cut.groups, cut.tiles};
     n.first = quotient(block, cut.across), n.step = cut.down;
-    n.n0 = (block - n.first * cut.across) * cut.width;
+    n.panel = block - n.first * cut.across, n.n0 = n.panel * cut.width;
     n.chunks = (depth + LINEAR_K - 1) / LINEAR_K;
     return n;
 }
@@ -185,18 +198,22 @@ template <class E> FN void forward_tiles(const ForwardPart &part, int n0) {
     place_ring(room_of<E>(part.op().in[LINEAR_X].ld));
     E engine(part.op().in[LINEAR_W], n0);
     PlainRows rows(part, part.op().in[LINEAR_X]);
-    multiply_tiles(part, engine, rows, [&](int tile, const int(&left)[E::DOWN]) {
-        finish_forward(part, engine, tile, left);
-    });
+    multiply_tiles(
+        part, engine, rows, [] {},
+        [&](int tile, const int(&left)[E::DOWN]) { finish_forward(part, engine, tile, left); });
 }
 
-template <class E> FN void to_x_tiles(const ToXPart &part, int n0) {
+/* panels: how many blocks share dres of the same tiles; 0: it is not asked for, or given. */
+template <class E> FN void to_x_tiles(const ToXPart &part, int n0, int panels) {
     place_ring(room_of<E>(part.op().in[LINEAR_GRAD_G].ld));
     E engine(part.op().in[LINEAR_GRAD_W], n0);
     MaskedRows rows(part, part.op().in[LINEAR_GRAD_G], part.op().in[LINEAR_GRAD_H]);
-    multiply_tiles(part, engine, rows, [&](int tile, const int(&left)[E::DOWN]) {
-        finish_to_x(part, engine, tile, left);
-    });
+    multiply_tiles(
+        part, engine, rows,
+        [&] {
+            if (panels) give_residual(part, part.n().panel, panels);
+        },
+        [&](int tile, const int(&left)[E::DOWN]) { finish_to_x(part, engine, tile, left); });
 }
 
 /* Warps multiply 64 columns at a time. */
@@ -240,18 +257,21 @@ __global__ void __launch_bounds__(LINEAR_THREADS, 2)
     const LinearNumbers n = numbers_of(cut, block, depth);
     find_head(op, n, LINEAR_GRAD_G, LINEAR_GRAD_H);
     const ToXPart part = {launch};
-    if (part.op().out[LINEAR_GRES].p) give_residual(part, block, cut.across * cut.down);
-    if (!part.op().out[LINEAR_GX].p) return;
+    const int panels = part.op().out[LINEAR_GRES].p ? cut.across : 0;
+    if (!part.op().out[LINEAR_GX].p) return give_residual(part, n.panel, panels);
 #if TARGET_PARTS
     if constexpr (MATH == DEV_TF32) {
         const int engine = engine_for<TO_X, MATH>(depth, cut.width);
-        if (engine == WIDE_STAYS) return to_x_tiles<GroupTiles<TO_X, 2, false>>(part, n.n0);
-        if (engine == NARROW_STAYS) return to_x_tiles<GroupTiles<TO_X, 1, false>>(part, n.n0);
-        if (engine == WIDE_COMES) return to_x_tiles<GroupTiles<TO_X, 2, true>>(part, n.n0);
-        return to_x_tiles<GroupTiles<TO_X, 1, true>>(part, n.n0);
+        if (engine == WIDE_STAYS) return to_x_tiles<GroupTiles<TO_X, 2, false>>(part, n.n0, panels);
+        if (engine == NARROW_STAYS)
+            return to_x_tiles<GroupTiles<TO_X, 1, false>>(part, n.n0, panels);
+        if (engine == WIDE_COMES) return to_x_tiles<GroupTiles<TO_X, 2, true>>(part, n.n0, panels);
+        return to_x_tiles<GroupTiles<TO_X, 1, true>>(part, n.n0, panels);
     }
 #endif
-    by_halves(n.n0, cut.width, [&](int n0) { to_x_tiles<WarpTiles<TO_X, MATH>>(part, n0); });
+    by_halves(n.n0, cut.width, [&](int n0) {
+        to_x_tiles<WarpTiles<TO_X, MATH>>(part, n0, n0 == n.n0 ? panels : 0);
+    });
 }
 
 /* ---- for the host ---------------------------------------------------------------------------- */

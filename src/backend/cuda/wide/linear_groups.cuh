@@ -43,7 +43,6 @@ template <int HOW, int HALVES, bool STREAMED> struct GroupTiles {
     MEMBER int row(int r) const {
         return warp_of_block() * 16 + lane_of_warp() / 4 + 8 * r;
     }
-    /* Of pair p of its quads the first one, 32 p columns before; the second one. */
     MEMBER int column(int f) const {
         return n0 + 4 * (lane_of_warp() % 4 ^ 5 * f);
     }

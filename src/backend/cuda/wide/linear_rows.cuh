@@ -44,8 +44,8 @@ struct FunctionRow {
 /* A block's part of an instruction: tiles first, first + step, ... and columns from n0 on. The ring
  * begins at word `ring` and has `stages` pieces. */
 struct LinearNumbers {
-    int shift, groups, tiles, first, step, n0; /* linear.h */
-    int chunks;                                /* pieces of k */
+    int shift, groups, tiles, first, step, panel, n0; /* linear.h */
+    int chunks;                                       /* pieces of k */
     int ring, stages;
 };
 
@@ -204,9 +204,10 @@ struct MaskedRows : PlainRows {
 
 /* All tiles of a block. `engine` multiplies (linear_warps.cuh, linear_groups.cuh), finish(tile,
  * left) takes its sums; left: rows that this thread's functions have from its groups of eight rows
- * on. */
-template <class PART, class ENGINE, class ROWS, class FINISH>
-FN void multiply_tiles(const PART &part, ENGINE &engine, ROWS &rows, FINISH finish) {
+ * on. meanwhile(): while the first pieces come. */
+template <class PART, class ENGINE, class ROWS, class MEANWHILE, class FINISH>
+FN void multiply_tiles(const PART &part, ENGINE &engine, ROWS &rows, MEANWHILE meanwhile,
+                       FINISH finish) {
     const auto after = [&](int piece) {
         piece += ENGINE::STAGE;
         return piece == part.n().ring + part.n().stages * ENGINE::STAGE ? part.n().ring : piece;
@@ -221,6 +222,7 @@ FN void multiply_tiles(const PART &part, ENGINE &engine, ROWS &rows, FINISH fini
     }
     rows.foresee(part);
     engine.fill(part.n().chunks);
+    meanwhile();
 #pragma unroll 1
     for (int tile = part.n().first; part.in_part(tile); tile += part.n().step) {
         int left[ENGINE::DOWN];

@@ -86,11 +86,20 @@ caught() { # a block that fails is a failed test
     [ "$(echo "$tmp"/bad/blocks/*)" = "$tmp/bad/blocks/1" ] && ! (commands "$tmp/bad.md" "$tmp/bad" 1)
 }
 
+simulated() { # the truth in the page on simulators is what the simulator's runs give
+    local days
+    days=$(awk -v runs=100000 -v given="$tmp/simulator/out/sim/early.csv" -v peak=20 -v at=25,30,45,60 -f examples/epidemics.awk |
+        awk '/probability/ { event = substr(sprintf("%.2f", $8), 2) }
+            /^day/ { sub(/,/, "", $4); row = row sprintf(" %.1f ± %.1f |", $4, $6) } END { print "| truth |" row " " event " |" }')
+    grep -qF "$days" docs/user/simulator.md || { echo "$days" && return 1; }
+}
+
 run "a block that fails is seen" caught
-for file in docs/user/tutorial.md docs/user/fit.md docs/user/models.md docs/user/data.md docs/user/plots.md docs/user/faq.md docs/user/maps.md docs/user/bandits.md README.md; do
+for file in docs/user/tutorial.md docs/user/simulator.md docs/user/fit.md docs/user/models.md docs/user/data.md docs/user/plots.md docs/user/faq.md docs/user/maps.md docs/user/bandits.md README.md; do
     page "$file"
 done
 run "the tutorial's forecast" forecast
 run "README's scores" scores
+run "the simulator's truth" simulated
 programs docs/user/c-api.md
 check_done

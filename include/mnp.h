@@ -647,7 +647,10 @@ typedef struct mnp_draw_opts {
     int64_t samples;   /* functions, 1 to 131 072; 0 = 100                                    */
     int64_t gradients; /* of each particle, in moves of 5; 0 = 30 (refine), 200 at most (exact) */
     uint64_t seed;
-    void (*progress)(void *user, int64_t done, int64_t total); /* gradients; or NULL          */
+    /* Gradients of each particle; or NULL. On the CPU of a set of 512 points or more, whose work
+     * grows with their square, many times on the way: gradients of single particles, or functions
+     * where the network draws; and there the cancel callback ends the work within seconds. */
+    void (*progress)(void *user, int64_t done, int64_t total);
     void *progress_user;
     /* network: the noise of the latents is cos(angle) times that of `seed` plus sin(angle) times
      * that of `towards`. For every angle that is standard normal noise again: as the angle grows,

@@ -129,15 +129,28 @@ static frame make_frame(exec *x, int64_t item, int64_t slot, int worker) {
                    .item_scalars = x->item_scalars};
 }
 
+/* After `share` of an item of the calling thread: other workers are about as far with theirs. */
+static mnp_status tell(exec *x, double share, env *e) {
+    long long done = atomic_load(&x->done), left = x->items - done;
+    double busy = (double)(left < x->workers ? left : x->workers);
+    if (!x->io->tell(x->io->tell_user, ((double)done + busy * share) / (double)x->items))
+        return MNP_OK;
+    return env_fail(e, MNP_ECANCELLED, "the run was cancelled");
+}
+
 static void run_item(exec *x, int64_t item, int64_t slot, int worker) {
     frame f = make_frame(x, item, slot, worker);
     env *e = &x->worker_env[worker];
+    bool tells = x->io->tell && worker == 0 && !x->has_grad;
     for (int32_t k = 0; k < x->plan->n_function; k++) {
         mnp_status status = x->execute(x, &f, &x->plan->instrs[k], e);
+        if (status == MNP_OK && tells) status = tell(x, (k + 1.0) / x->plan->n_function, e);
+        if (atomic_load(&x->status) != MNP_OK) return; /* of another worker: the run has failed */
         if (status == MNP_OK) continue;
         report_failure(x, status, e);
         return;
     }
+    atomic_fetch_add(&x->done, 1);
 }
 
 /* ---- where did it go wrong? ------------------------------------------------------------------ */
@@ -256,6 +269,7 @@ mnp_status interp_run(exec *x, exec_io *io, int64_t items, int64_t steps) {
     x->io = io;
     x->items = items;
     atomic_store(&x->status, MNP_OK);
+    atomic_store(&x->done, 0);
     for (int64_t s = 0; s < steps; s++) {
         if (x->prepare) x->prepare(x);
         bool stop = false;

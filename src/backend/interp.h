@@ -34,6 +34,7 @@ struct exec {
     exec_io *io;     /* of the run in progress   */
     int64_t items;
     atomic_int status; /* first failure of a worker */
+    atomic_llong done; /* items of the run in progress that are finished */
 
     mnp_status (*execute)(exec *x, frame *f, const instr *ins, env *e);
     void (*prepare)(exec *x); /* before the functions of a step; may be NULL */

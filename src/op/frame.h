@@ -58,6 +58,11 @@ typedef struct exec_io {
                             /* samples (i % chunks) S ...; 0 and 1 mean one                 */
     int64_t first_function; /* number of the function of item 0                             */
     int64_t first_row;      /* number of row 0 (for noise), when points come in blocks      */
+    /* Told by the calling thread, while a run without gradients of weights goes on, what part of it
+     * is done, 0 .. 1; true ends the run with MNP_ECANCELLED. NULL: nobody is told. A backend that
+     * does all at once tells nothing. */
+    bool (*tell)(void *user, double part);
+    void *tell_user;
 } exec_io;
 
 typedef struct frame {

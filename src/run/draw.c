@@ -47,12 +47,7 @@ mnp_draw_report predictor_report(mnp_condition condition, const sampler_report *
     return out;
 }
 
-mnp_status predictor_draw(predictor *p, const mnp_draw_opts *o, mnp_draw_report *report) {
-    *report = report_network(o->samples);
-    if (o->condition == MNP_NETWORK) {
-        turn noise = {o->seed, o->towards, o->angle};
-        return predictor_draw_turned(p, &noise, o->samples);
-    }
+static mnp_status draw_moved(predictor *p, const mnp_draw_opts *o, mnp_draw_report *report) {
     bool exact = o->condition == MNP_EXACT;
     sampler_opts how = {.kind = exact ? SAMPLER_EXACT : SAMPLER_REFINE,
                         .gradients = o->gradients ? o->gradients
@@ -60,11 +55,18 @@ mnp_status predictor_draw(predictor *p, const mnp_draw_opts *o, mnp_draw_report 
                                                   : REFINE_GRADIENTS,
                         .seed = o->seed};
     sampler_report r;
-    p->progress = o->progress, p->progress_user = o->progress_user;
-    mnp_status status = predictor_draw_exact(p, &how, o->samples, &r);
-    p->progress = NULL;
-    if (status != MNP_OK) return status;
+    MNP_TRY(predictor_draw_exact(p, &how, o->samples, &r));
     if (r.particles > 0)
         *report = predictor_report(o->condition, &r, p->count, log(p->m->scaling.y_scale));
     return MNP_OK;
+}
+
+mnp_status predictor_draw(predictor *p, const mnp_draw_opts *o, mnp_draw_report *report) {
+    turn noise = {o->seed, o->towards, o->angle};
+    *report = report_network(o->samples);
+    p->progress = o->progress, p->progress_user = o->progress_user;
+    mnp_status status = o->condition == MNP_NETWORK ? predictor_draw_turned(p, &noise, o->samples)
+                                                    : draw_moved(p, o, report);
+    p->progress = NULL;
+    return status;
 }

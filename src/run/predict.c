@@ -154,6 +154,12 @@ static mnp_status ensure_latents(predictor *p, bool fed, int64_t chunk) {
     return runner_make(p->env, p->m, &o, record_latents, &fed, &p->latents[fed]);
 }
 
+static bool tell_functions(void *user, double part) {
+    const predictor *p = user;
+    if (p->progress) p->progress(p->progress_user, (int64_t)(part * (double)p->asked), p->asked);
+    return env_cancelled(p->env);
+}
+
 /* One item per chunk of samples, all with the same set, into the spare block. eps: their noise, or
  * NULL, and they draw it by the seed. */
 static mnp_status run_latents(predictor *p, uint64_t seed, const double *eps, const draw_shape *d) {
@@ -171,6 +177,9 @@ static mnp_status run_latents(predictor *p, uint64_t seed, const double *eps, co
     io->n = io->m = p->lengths;
     io->samples = d->chunk;
     io->chunks = d->chunks;
+    io->tell = p->count < RUNNER_TELLS ? NULL : tell_functions;
+    io->tell_user = p;
+    p->asked = d->samples;
     return runner_run(r, seed, d->chunks);
 }
 

@@ -27,6 +27,7 @@ struct predictor {
     int64_t *lengths;  /* (2, chunks) */
     size_t z_cap, spare_cap, eps_cap, work_cap, lengths_cap;
     int64_t samples;       /* asked for; 0: none drawn */
+    int64_t asked;         /* those of the drawing in progress */
     int64_t drawn_from;    /* points of the set they were drawn from */
     int64_t chunks, chunk; /* chunks of `chunk` samples, at least `samples` in all */
     uint64_t seed;

@@ -18,6 +18,10 @@ typedef struct runner {
 
 typedef void (*runner_record)(graph *g, const model_spec *s, void *arg);
 
+/* Attention makes the work of a set grow with the square of its points: from so many on a run is
+ * worth telling of while it goes on (exec_io.tell), below it takes a moment. */
+enum { RUNNER_TELLS = 512 };
+
 typedef struct runner_opts {
     pool *pool;            /* NULL: this thread */
     backend_choice device; /* zero: the CPU     */

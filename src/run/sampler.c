@@ -158,6 +158,39 @@ mnp_status sampler_reserve(sampler *s, int64_t points) {
     return status;
 }
 
+/* ---- while it works -------------------------------------------------------------------------- */
+
+/* One gradient of all particles may take minutes then. */
+static bool many_points(const sampler *s) {
+    return s->slot[0].set.n >= RUNNER_TELLS;
+}
+
+/* Gradients of each particle; of many points those of single particles, the first ones too. */
+static void tell_gradients(const sampler *s, double done) {
+    if (!s->progress || s->active == 0) return;
+    int64_t each = s->o.gradients, of = 1;
+    if (many_points(s)) each++, of = s->P;
+    s->progress(s->progress_user, (int64_t)(fmin(done, (double)each) * (double)of), each * of);
+}
+
+/* Contexts that began together have made as many moves. */
+static void tell_moves(const sampler *s) {
+    tell_gradients(s, (double)(SAMPLER_LEAPS * s->slot[0].paid + many_points(s)));
+}
+
+static bool tell_gradient(void *user, double part) {
+    const sampler *s = user;
+    bool begun = s->slot[0].moves >= 0;
+    if (begun) part += (double)(1 + SAMPLER_LEAPS * s->slot[0].paid + s->leap);
+    tell_gradients(s, part);
+    return env_cancelled(s->env);
+}
+
+static bool tell_nothing(void *user, double part) {
+    (void)part;
+    return env_cancelled(((const sampler *)user)->env);
+}
+
 /* ---- running the graphs ---------------------------------------------------------------------- */
 
 static void bind_rows(sampler *s, runner *r, int64_t k) {
@@ -169,6 +202,8 @@ static void bind_rows(sampler *s, runner *r, int64_t k) {
     io->feed_stride[PARTICLE_Y] = s->points;
     io->n = io->m = s->n + item;
     io->samples = s->P / s->chunks;
+    io->tell = !many_points(s) ? NULL : r == s->gradient ? tell_gradient : tell_nothing;
+    io->tell_user = s;
 }
 
 /* Feeds `from` and emits `to`, vectors of slot k and those after it (to: their own stride). */
@@ -269,19 +304,12 @@ static void load(sampler *s, int64_t k) {
     }
 }
 
-/* Contexts that began together have made as many moves. */
-static void tell_progress(const sampler *s) {
-    if (!s->progress || s->active == 0) return;
-    int64_t done = SAMPLER_LEAPS * s->slot[0].paid;
-    s->progress(s->progress_user, least(done, s->o.gradients), s->o.gradients);
-}
-
 /* Until every active context is at beta = 1 and has made its last moves. */
 static mnp_status run_stage(sampler *s) {
     while (s->active > 0) {
         for (int64_t k = 0; k < s->active; k++) sampler_heat(s, k);
         MNP_TRY(sampler_move(s));
-        tell_progress(s);
+        tell_moves(s);
         for (int64_t k = s->active - 1; k >= 0; k--) {
             if (!done(s, &s->slot[k])) continue;
             sampler_report_slot(s, k);

@@ -175,6 +175,38 @@ static void stopped(void) {
     }
 }
 
+/* Of a large set every way of drawing tells how far it is, and can be stopped on the way: one
+ * gradient of all particles may take minutes then. */
+static void of_many_points(void) {
+    enum { MANY = 600, GRADIENTS = 5 };
+    double x[MANY], y[MANY], before[S * PLACES], after[S * PLACES];
+    for (int i = 0; i < MANY; i++) x[i] = 2 * sin(i), y[i] = cos(3 * x[i]);
+    for (int k = 0; k < 3; k++) {
+        world w = open_world("mnp", 1);
+        seen s = {.stop_at = INT64_MAX};
+        mnp_draw_opts o = {.size = sizeof o,
+                           .condition = kinds[k],
+                           .samples = S,
+                           .gradients = GRADIENTS,
+                           .progress = watch,
+                           .progress_user = &s};
+        mnp_draw_report r = {.size = sizeof r};
+        CHECK(mnp_predictor_condition(w.p, &(mnp_set){MANY, x, y}) == MNP_OK);
+        CHECK(mnp_predictor_draw(w.p, &o, &r) == MNP_OK);
+        CHECK(s.calls > 10 && !s.falls && s.last == s.total);
+        CHECK(s.total == (k == 0 ? S : (GRADIENTS + 1) * r.particles));
+        CHECK(mnp_predictor_predict(w.p, at, PLACES, MNP_BASE_NORMAL, before) == MNP_OK);
+        o.seed = 4;
+        s = (seen){.stop_at = 1};
+        CHECK(mnp_predictor_draw(w.p, &o, NULL) == MNP_ECANCELLED);
+        CHECK(s.last == 1); /* long before the first of all gradients */
+        stop = false;
+        CHECK(mnp_predictor_predict(w.p, at, PLACES, MNP_BASE_NORMAL, after) == MNP_OK);
+        CHECK(memcmp(before, after, sizeof after) == 0);
+        close_world(&w);
+    }
+}
+
 /* ---- many contexts, maps --------------------------------------------------------------------- */
 
 static void many_contexts(void) {
@@ -254,6 +286,7 @@ int main(void) {
     RUN(fits);
     RUN(no_points);
     RUN(stopped);
+    RUN(of_many_points);
     RUN(many_contexts);
     RUN(maps);
     return check_done();

@@ -46,21 +46,21 @@ static mnp_status score_others(scoring *s, const mnp_set part[2], mnp_draw_repor
                                estimates *out) {
     cli *c = s->c;
     drawn how;
-    progress bar;
+    condition_bar bar;
     mnp_predictor *p = NULL;
     mnp_draw_opts o = {.size = sizeof o,
                        .samples = s->samples,
                        .seed = c->seed,
-                       .progress = condition_progress,
+                       .progress = condition_bar_show,
                        .progress_user = &bar};
     mnp_status status = mnp_predictor_create(c->ctx, s->q->model, NULL, &p);
     if (status == MNP_OK) status = mnp_predictor_condition(p, &part[0]);
     if (status == MNP_OK) status = condition_draw(c, p, s->samples, &s->ask, &how);
-    progress_begin(&bar, c, "gradients", 0, 1);
+    condition_bar_begin(&bar, c, &o.condition);
     if (status == MNP_OK)
         status = estimates_by_functions(&c->env, c->ctx, p, part, s->q->names.x_dim, &s->ask, &o,
                                         &how.report, out);
-    progress_end(&bar);
+    condition_bar_end(&bar);
     mnp_predictor_destroy(p);
     if (status == MNP_OK) *report = how.report;
     return status;

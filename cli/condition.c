@@ -2,6 +2,7 @@
 #include "cli/condition.h"
 
 #include "util/limits.h"
+#include "util/text.h"
 
 bool condition_read(cli *c, mnp_condition usual, condition_ask *out) {
     *out = (condition_ask){.given = cli_has(c, "condition")};
@@ -14,7 +15,7 @@ bool condition_read(cli *c, mnp_condition usual, condition_ask *out) {
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-enum { SHOW_AFTER = 2 }; /* seconds */
+enum { SHOW_AFTER = 2, WARN_AFTER = 5, LONG = 60 }; /* seconds */
 
 void condition_progress(void *user, int64_t done, int64_t total) {
     progress *p = user;
@@ -23,19 +24,49 @@ void condition_progress(void *user, int64_t done, int64_t total) {
     progress_show(p, done, "");
 }
 
+void condition_bar_begin(condition_bar *b, const cli *c, const mnp_condition *condition) {
+    *b = (condition_bar){.condition = condition};
+    progress_begin(&b->bar, c, "gradients", 0, 1);
+}
+
+void condition_bar_end(condition_bar *b) {
+    progress_end(&b->bar);
+}
+
+/* Once, as soon as it is seen, and not after minutes of silence. */
+static void warn_long(condition_bar *b, int64_t done, int64_t total) {
+    char time[TEXT_NUMBER];
+    double all = (cli_now() - b->bar.started) * (double)total / (double)done;
+    if (b->warned || all < LONG) return;
+    b->warned = true;
+    if (b->bar.shown > b->bar.started) progress_end(&b->bar); /* the line stays */
+    cli_note(b->bar.c,
+             "warning: this takes about %s, since the work grows with the square of the observed "
+             "points: give fewer of them, ask for fewer functions%s, or wait",
+             text_time(time, all),
+             *b->condition == MNP_NETWORK ? "" : ", take --condition network");
+}
+
+void condition_bar_show(void *user, int64_t done, int64_t total) {
+    condition_bar *b = user;
+    b->bar.what = *b->condition == MNP_NETWORK ? "functions" : "gradients";
+    if (done > 0 && cli_now() - b->bar.started >= WARN_AFTER) warn_long(b, done, total);
+    condition_progress(&b->bar, done, total);
+}
+
 mnp_status condition_draw(cli *c, mnp_predictor *p, int64_t samples, const condition_ask *how,
                           drawn *out) {
-    progress bar;
+    condition_bar bar;
     mnp_draw_opts o = {.size = sizeof o,
                        .samples = samples,
                        .seed = c->seed,
-                       .progress = condition_progress,
+                       .progress = condition_bar_show,
                        .progress_user = &bar};
     *out = (drawn){0};
     double start = cli_now();
-    progress_begin(&bar, c, "gradients", 0, 1);
+    condition_bar_begin(&bar, c, &o.condition);
     mnp_status status = condition_make(c->ctx, p, how, &o, out);
-    progress_end(&bar);
+    condition_bar_end(&bar);
     out->seconds = cli_now() - start;
     if (status == MNP_OK && !how->silent) condition_tell(c, out);
     return status;

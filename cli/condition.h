@@ -23,7 +23,16 @@ void condition_tell(const cli *c, const drawn *d);
 void condition_json(cli_json *j, const drawn *d); /* all but the seconds */
 /* The same, with lines of its own in front of its warnings. */
 void condition_json_with(cli_json *j, const drawn *d, const char *lines);
-/* A progress callback of the library, for `user` a progress: shown once the work takes long. */
+/* Progress callbacks of the library, shown once the work takes long: of curves, for `user` a
+ * progress; and of the functions of one set, which says how long it takes where that is minutes. */
 void condition_progress(void *user, int64_t done, int64_t total);
+typedef struct condition_bar {
+    progress bar;
+    const mnp_condition *condition; /* how they are drawn */
+    bool warned;
+} condition_bar;
+void condition_bar_begin(condition_bar *b, const cli *c, const mnp_condition *condition);
+void condition_bar_show(void *user, int64_t done, int64_t total); /* user: a condition_bar */
+void condition_bar_end(condition_bar *b);
 
 #endif

@@ -333,9 +333,9 @@ int map_make(cli *c, const question *q, const map_ask *ask, const map_frame *f, 
                       .turned = !f->pixels};
     condition_ask how;
     if (!condition_read(c, MNP_NETWORK, &how)) return c->status;
-    progress bar;
+    condition_bar bar;
     o.condition = how.condition, o.gradients = how.gradients;
-    o.progress = condition_progress, o.progress_user = &bar;
+    o.progress = condition_bar_show, o.progress_user = &bar;
     out->drawn.report.size = sizeof out->drawn.report;
     double differ = 0;
     mnp_map to = {sizeof to,  out->mean,          out->sd, out->below,
@@ -343,9 +343,9 @@ int map_make(cli *c, const question *q, const map_ask *ask, const map_frame *f, 
     if (mnp_model_latent(q->model) > 0) out->honoured = wells.n;
     mnp_map_frame at = public_frame(f);
     double start = cli_now();
-    progress_begin(&bar, c, "gradients", 0, 1);
+    condition_bar_begin(&bar, c, &o.condition);
     mnp_status status = mnp_map_make(c->ctx, q->model, &at, &set, &o, &to);
-    progress_end(&bar);
+    condition_bar_end(&bar);
     if (status != MNP_OK) return cli_failed(c, status);
     out->drawn.seconds = cli_now() - start;
     condition_tell(c, &out->drawn);

@@ -375,14 +375,42 @@ static int64_t many_points(const mnp_table *t, int64_t most) {
     return many;
 }
 
+static mnp_status forecast_curve(cli *c, const question *q, mnp_groups_opts *o,
+                                 const mnp_summary *out) {
+    condition_bar bar;
+    mnp_condition how = o->condition;
+    if (o->work_max && many_points(q->seen, o->work_max / o->samples)) how = MNP_NETWORK;
+    condition_bar_begin(&bar, c, &how);
+    o->progress = condition_bar_show, o->progress_user = &bar;
+    mnp_status status = mnp_predict_groups(c->ctx, q->model, q->seen, q->places, o, out);
+    condition_bar_end(&bar);
+    return status;
+}
+
 static mnp_status forecast(cli *c, const question *q, mnp_groups_opts *o, const mnp_summary *out) {
     progress bar;
-    bool one = mnp_table_groups(q->places) == 1;
-    progress_begin(&bar, c, one ? "gradients" : "curves", 0, 1);
+    if (mnp_table_groups(q->places) == 1) return forecast_curve(c, q, o, out);
+    progress_begin(&bar, c, "curves", 0, 1);
     o->progress = condition_progress, o->progress_user = &bar;
     mnp_status status = mnp_predict_groups(c->ctx, q->model, q->seen, q->places, o, out);
     progress_end(&bar);
     return status;
+}
+
+/* Of more points than in training, before the work begins: that may take long as well. */
+static void warn_many(cli *c, const mnp_model *m, int64_t points, buf *to) {
+    buf lines;
+    buf_init(&lines, &c->env);
+    if (mnp_model_latent(m) > 0) points_many(m, points, &lines);
+    tell_warnings(c, buf_str(&lines), to);
+    buf_free(&lines);
+}
+
+static int64_t most_points(const mnp_table *t) {
+    int64_t most = 0;
+    for (int64_t g = 0; g < mnp_table_groups(t); g++)
+        if (mnp_table_group_rows(t, g) > most) most = mnp_table_group_rows(t, g);
+    return most;
 }
 
 int question_forecast(cli *c, question *q, int64_t samples, bool smooth, const mnp_summary *out,
@@ -404,6 +432,7 @@ int question_forecast(cli *c, question *q, int64_t samples, bool smooth, const m
                          .smooth = smooth,
                          .reports = reports};
     if (!ask.given && !ask.noted) o.work_max = CONDITION_WORK_MAX;
+    warn_many(c, q->model, most_points(q->seen), &q->warnings);
     double start = cli_now();
     mnp_status status = forecast(c, q, &o, out);
     if (status == MNP_EUNSUPPORTED && !ask.given && o.condition != MNP_NETWORK) {
@@ -449,6 +478,7 @@ int question_draw(cli *c, const question *q, int64_t samples, drawn *how, mnp_pr
     condition_ask flags;
     if (!q->how && !question_condition(c, q, &flags)) return c->status;
     question_warn(c, q);
+    warn_many(c, q->model, q->context.n, NULL);
     mnp_set set = {q->context.n, q->context.x, q->context.y};
     mnp_status status = mnp_predictor_create(c->ctx, q->model, cli_device(c), out);
     if (status == MNP_OK) status = mnp_predictor_condition(*out, &set);

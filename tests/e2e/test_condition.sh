@@ -131,6 +131,36 @@ maps() {
 run "several inputs" two_inputs
 run "maps" maps
 
+# ---- many points
+points() { # N: a file of so many
+    awk -v n="$1" 'BEGIN { print "x,y"; for (i = 0; i < n; i++) print -2 + 4 * i / n "," sin(i / n) }'
+}
+more_than_in_training() {
+    local more='observed points are more than the model was trained with (50)'
+    local q=("$MNP" predict "$models/mnp-rbf.safetensors" --grid 0:1:2 --samples 2 --condition network --json --out p.csv --context)
+    points 51 >51.csv && points 50 >50.csv && "${q[@]}" 51.csv >p.json 2>note.txt && cat note.txt p.json &&
+        grep -q "^warning: 51 $more" note.txt && [ "$(member warnings p.json)" = "[\"51 $more\"]" ] &&
+        "${q[@]}" 50.csv >p.json 2>note.txt && ! grep -q warning note.txt &&
+        "$MNP" plot "$models/mnp-rbf.safetensors" --context 51.csv --grid 0:1:2 --samples 2 --condition network --out p.svg 2>note.txt &&
+        grep -q "^warning: 51 $more" note.txt
+}
+# Hours of work: that is said within seconds, and Ctrl-C ends it.
+takes_long() {
+    local pid
+    points 3000 >many.csv
+    "$MNP" predict "$models/mnp-rbf.safetensors" --context many.csv --grid 0:1:2 --samples 20000 --threads 1 --out p.csv 2>long.txt &
+    pid=$!
+    for _ in $(seq 600); do
+        ! grep -q 'takes about' long.txt || break
+        sleep 0.1
+    done
+    kill -INT $pid
+    wait $pid
+    [ $? = 130 ] && cat long.txt && grep -q '^warning: this takes about .*: give fewer of them, ask for fewer functions, or wait$' long.txt
+}
+run "more points than in training" more_than_in_training
+run "what takes long is said early" takes_long
+
 # ---- scores
 # the evidence of a trained model is near the log-density under the process that made its data
 score_evidence() {

@@ -521,7 +521,8 @@ typedef struct mnp_scores {
      * NaN */
     double loglik_in_turn, se_in_turn, order_sd;
     /* on a device with rounded products (tf32, bf16): what the score of the first 64 functions
-     * gains in fp32, in nats per point; else NaN */
+     * gains in fp32, in nats per point; NaN elsewhere, and where there is no memory to find it,
+     * which is logged as a warning */
     double rounding;
 } mnp_scores;
 

@@ -91,48 +91,24 @@ static void give_scores(const eval_scores *s, double rounding, mnp_scores *out) 
 typedef struct evaluation {
     evaluator *v;
     eval_opts o;
-    backend_choice where;
-    pool *workers;
 } evaluation;
 
 static mnp_status begin(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,
                         const mnp_eval_opts *opts, evaluation *out) {
     env *e = &ctx->env;
     mnp_eval_opts o;
+    backend_choice where;
+    pool *workers = NULL;
     MNP_TRY(TAKE_OPTS(e, mnp_eval_opts, opts, &o));
     MNP_TRY(check_eval_opts(e, &o));
-    MNP_TRY(backend_choose(e, o.device, &out->where));
+    MNP_TRY(backend_choose(e, o.device, &where));
     out->o = options_of(&o, data->d);
     if (o.context) MNP_TRY(eval_read_context(e, o.context, data->d, &out->o));
-    MNP_TRY(ctx_pool(ctx, &out->workers));
-    MNP_TRY(evaluator_create(e, model->m, data->d, out->workers, out->where, &out->v));
+    MNP_TRY(ctx_pool(ctx, &workers));
+    MNP_TRY(evaluator_create(e, model->m, data->d, workers, where, &out->v));
     evaluator_on_progress(out->v, o.progress, o.progress_user);
     evaluator_on_each(out->v, o.each, o.each_user);
     return MNP_OK;
-}
-
-/* The bound of the same first functions as it is computed here and in fp32: models of data without
- * noise lose nats to rounded products, and nothing else would tell. */
-static mnp_status measure_rounding(env *e, const evaluation *run, const mnp_model *model,
-                                   const mnp_data *data, double *gain) {
-    enum { FUNCTIONS = 64 };
-    eval_opts o = run->o;
-    eval_scores rounded, precise;
-    evaluator *v = NULL;
-    backend_choice where = run->where;
-    *gain = NAN;
-    if (where.math == MATH_FP32) return MNP_OK;
-    if (o.functions == 0 || o.functions > FUNCTIONS) o.functions = FUNCTIONS;
-    o.draws = 0, o.orders = 0, o.bound_only = true;
-    where.math = MATH_FP32;
-    evaluator_on_progress(run->v, NULL, NULL);
-    evaluator_on_each(run->v, NULL, NULL);
-    mnp_status status = evaluator_create(e, model->m, data->d, run->workers, where, &v);
-    if (status == MNP_OK) status = evaluator_run(run->v, NULL, &o, &rounded);
-    if (status == MNP_OK) status = evaluator_run(v, NULL, &o, &precise);
-    if (status == MNP_OK) *gain = precise.loglik - rounded.loglik;
-    evaluator_destroy(v);
-    return status;
 }
 
 mnp_status mnp_evaluate(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,
@@ -145,10 +121,8 @@ mnp_status mnp_evaluate(mnp_ctx *ctx, const mnp_model *model, const mnp_data *da
     MNP_TRY(check_given(e, data, "data"));
     MNP_TRY(CHECK_RESULT(e, mnp_scores, out));
     MNP_TRY(begin(ctx, model, data, opts, &run));
-    double rounding = NAN;
     mnp_status status = evaluator_run(run.v, NULL, &run.o, &scores);
-    if (status == MNP_OK) status = measure_rounding(e, &run, model, data, &rounding);
-    if (status == MNP_OK) give_scores(&scores, rounding, out);
+    if (status == MNP_OK) give_scores(&scores, evaluator_rounding(run.v, &run.o), out);
     evaluator_destroy(run.v);
     return status;
 }

@@ -10,6 +10,7 @@
 
 #include "api/api_internal.h"
 #include "check.h"
+#include "run/eval.h"
 #include "util/fsio.h"
 
 /* ---- the failing world ----------------------------------------------------------------------- */
@@ -257,6 +258,49 @@ static void scores_are_whole_or_refused(void) {
     }
 }
 
+static int warnings;
+
+static void count_warnings(void *user, mnp_log_level level, const char *text) {
+    (void)user;
+    warnings += level == MNP_LOG_WARN && strstr(text, "the score stands") != NULL;
+}
+
+/* What rounded products cost is found after the score, which must not be lost with it. The CPU
+ * computes in fp32 whatever it is asked for. */
+static bool look_at_rounding(long n) {
+    mnp_ctx_opts c = {
+        .size = sizeof c, .allocator = {fault_alloc, fault_free, NULL}, .log = count_warnings};
+    mnp_data_opts d = {.size = sizeof d, .split = MNP_TEST, .functions = 2, .seed = 1};
+    eval_opts o = {.samples = 2, .lo = 2, .hi = 2};
+    backend_choice rounded = {.b = backend_find("cpu"), .math = MATH_TF32};
+    life l = {0};
+    evaluator *v = NULL;
+    atomic_store(&live, 0);
+    atomic_store(&failed, false);
+    atomic_store(&left, -1);
+    warnings = 0;
+    CHECK(mnp_ctx_create(&c, &l.ctx) == MNP_OK);
+    CHECK(mnp_data_open(l.ctx, "rbf:points=4", &d, &l.data) == MNP_OK);
+    CHECK(mnp_model_create(l.ctx, "mnp", "tiny", tiny, l.data, 1, &l.model) == MNP_OK);
+    CHECK(evaluator_create(&l.ctx->env, l.model->m, l.data->d, NULL, rounded, &v) == MNP_OK);
+    atomic_store(&left, n);
+    double gain = evaluator_rounding(v, &o);
+    atomic_store(&left, -1);
+    CHECK(atomic_load(&failed) ? isnan(gain) : gain == 0);
+    CHECK(warnings == atomic_load(&failed));
+    evaluator_destroy(v);
+    end(&l);
+    CHECK(atomic_load(&live) == 0);
+    if (check_.bad) fprintf(stderr, "with allocation %ld\n", n);
+    return atomic_load(&failed);
+}
+
+static void a_score_stands_without_its_rounding(void) {
+    long n = 0;
+    while (look_at_rounding(n) && !check_.bad) n++;
+    CHECK(n > 20);
+}
+
 /* The same of scores of draws, with all that can be asked for. */
 static bool score_draws_once(long n) {
     life l;
@@ -461,6 +505,7 @@ int main(void) {
     RUN(every_allocation_may_fail);
     RUN(with_workers_too);
     RUN(scores_are_whole_or_refused);
+    RUN(a_score_stands_without_its_rounding);
     RUN(draws_are_scored_or_refused);
     RUN(drawing_without_memory);
     RUN(a_life_goes_on_after_a_failure);

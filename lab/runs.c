@@ -68,6 +68,12 @@ run run_make(const study *s, const char *model, const char *data, uint64_t seed,
     return t;
 }
 
+/* --device is for networks: the exact processes have no operations on a GPU. */
+static bool on_device(const run *t) {
+    const recipe *how = recipe_of(t->model);
+    return !how->name || how->network;
+}
+
 static void name_run(const study *s, run *t) {
     char weights[32] = "", samples[128] = "";
     if (*t->trained)
@@ -77,12 +83,12 @@ static void name_run(const study *s, run *t) {
                          (long long)t->samples[k]);
     snprintf(
         t->head.key, sizeof t->head.key,
-        "mnp %s; %smodel %s, preset %s, %s; training %s, %g s; data %s, %lld functions; "
+        "mnp %s; %smodel %s, preset %s, %s%s%s; training %s, %g s; data %s, %lld functions; "
         "seed %llu; scored on %lld functions with samples%s; laws %lld, costs %lld, set %.900s",
-        mnp_version(), weights, t->model, t->preset, t->model_options, t->train_options, t->budget,
-        t->data, (long long)t->train_functions, (unsigned long long)t->seed,
-        (long long)t->functions, samples, (long long)t->law_functions, (long long)t->cost_m,
-        buf_str(&s->c->settings));
+        mnp_version(), weights, t->model, t->preset, t->model_options, on_device(t) ? ", in " : "",
+        on_device(t) ? s->precision : "", t->train_options, t->budget, t->data,
+        (long long)t->train_functions, (unsigned long long)t->seed, (long long)t->functions,
+        samples, (long long)t->law_functions, (long long)t->cost_m, buf_str(&s->c->settings));
     const char *slash = strrchr(t->data, '/');
     cell_name(s, &t->head, "%.63s-%.63s-%llu", t->head.label, slash ? slash + 1 : t->data,
               (unsigned long long)t->seed);
@@ -90,10 +96,8 @@ static void name_run(const study *s, run *t) {
 
 /* ---- before the first cell ------------------------------------------------------------------- */
 
-/* --device is for networks: the exact processes have no operations on a GPU. */
 static const char *device_of(cli *c, const run *t) {
-    const recipe *how = recipe_of(t->model);
-    return how->name && !how->network ? "cpu" : cli_device(c);
+    return on_device(t) ? cli_device(c) : "cpu";
 }
 
 static void begin_training(const study *s, const run *t, training *tr) {

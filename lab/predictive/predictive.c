@@ -369,17 +369,18 @@ paired_mean short_of(const predictive_cell *a, number ka, const predictive_cell 
 static void name_cell(const predictive *s, predictive_cell *c) {
     const predictive_row *r = &s->row[c->row];
     const char *task = s->tasks.at[c->task];
+    const predictive_model *m = predictive_model_of(s, c->row, c->task);
     int64_t size = task_size(s, c->task, c->size);
     c->head.label = r->label;
     snprintf(
         c->head.key, sizeof c->head.key,
-        "mnp %s; %s, model %016llx%s; %s, %lld functions, context %lld, seed %llu; %lld draws, "
+        "mnp %s; %s, model %016llx%s%s%s; %s, %lld functions, context %lld, seed %llu; %lld draws, "
         "%lld samples, %lld orders, %lld runs, laws of %lld",
-        mnp_version(), r->label, (unsigned long long)predictive_model_of(s, c->row, c->task)->hash,
-        r->exact ? ", exact" : "", task, (long long)(r->exact ? s->exact_functions : s->functions),
-        (long long)size, (unsigned long long)s->s.c->seed, (long long)s->draws,
-        (long long)s->samples, (long long)s->orders, (long long)(r->exact ? s->joint : 0),
-        (long long)s->law_functions);
+        mnp_version(), r->label, (unsigned long long)m->hash, r->exact ? ", exact" : "",
+        m->network ? ", in " : "", m->network ? s->s.precision : "", task,
+        (long long)(r->exact ? s->exact_functions : s->functions), (long long)size,
+        (unsigned long long)s->s.c->seed, (long long)s->draws, (long long)s->samples,
+        (long long)s->orders, (long long)(r->exact ? s->joint : 0), (long long)s->law_functions);
     cell_name(&s->s, &c->head, "%.63s-%.63s-%lld", r->label, task, (long long)size);
 }
 

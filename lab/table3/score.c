@@ -29,9 +29,9 @@ void table3_name(const table3 *t, table3_cell *c) {
     char how[128];
     c->head.label = table3_models[c->model];
     if (c->model < TABLE3_NETS)
-        snprintf(how, sizeof how, " %016llx, %lld samples, proposal %d, seen %d",
-                 (unsigned long long)s->hash[c->model], (long long)t->samples, PROPOSAL,
-                 TABLE3_SEEN);
+        snprintf(how, sizeof how, " %016llx, in %s, %lld samples, proposal %d, seen %d",
+                 (unsigned long long)s->hash[c->model], t->s.precision, (long long)t->samples,
+                 PROPOSAL, TABLE3_SEEN);
     else
         snprintf(how, sizeof how, ", fitted to %lld images with %lld points",
                  (long long)t->fit_images, (long long)t->fit_points);

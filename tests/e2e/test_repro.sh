@@ -47,6 +47,11 @@ counts() {
         [ "$(grep -c '"state": "absent"' whole/table1.json)" = 2 ] &&
         [ "$(ls whole/cells/*.json | wc -l)" = 10 ]
 }
+# networks train and score otherwise in another precision; exact processes have one
+precision_in_key() {
+    [ "$(grep -lE '"key":"mnp [^;]*; model m?np, .*, in fp32; training ' whole/cells/*.json | wc -l)" = 8 ] &&
+        ! grep -l 'in fp32' whole/cells/oracle-*.json
+}
 one_protocol() {
     "$MNP" repro table1 $micro --out whole --protocol authors --quiet &&
         ! grep -q 'Protocol strict' whole/table1.md && [ "$(grep -c '"protocol"' whole/table1.json)" = 6 ] &&
@@ -164,6 +169,7 @@ nothing_left() { [ ! -e bad ]; }
 
 run "table1: Markdown, JSON, picture" table_and_files
 run "every model, data set and protocol is told" counts
+run "the precision of networks" precision_in_key
 run "--protocol chooses what is shown" one_protocol
 run "finished cells are kept" kept
 run "a damaged cell is run again" damaged_cell_runs_again

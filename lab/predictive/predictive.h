@@ -137,7 +137,8 @@ void predictive_json(cli_json *j, const study *s);
 typedef struct quoted {
     const char *task, *model, *what; /* "joint", "each by itself", "KL" */
     const char *value;               /* as it was printed               */
-    const char *note;                /* or NULL */
+    const char *source;              /* the paper of the model          */
+    const char *note;                /* how it is known, and of what it is */
 } quoted;
 const quoted *quoted_at(int k); /* NULL after the last */
 

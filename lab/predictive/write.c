@@ -116,7 +116,8 @@ static void put_quoted(buf *b, const char *task) {
     const quoted *q;
     for (int k = 0; (q = quoted_at(k)); k++)
         if (strcmp(q->task, task) == 0)
-            buf_printf(b, "- *%s (quoted)*: %s, %s; %s\n", q->model, q->value, q->what, q->note);
+            buf_printf(b, "- *%s (quoted)*: %s, %s. %s; %s\n", q->model, q->value, q->what,
+                       q->source, q->note);
 }
 
 static void put_task(buf *b, const predictive *s, int task) {
@@ -287,7 +288,7 @@ static void json_differences(cli_json *j, const predictive *s, int task, int siz
 static void json_quoted(cli_json *j, const quoted *q) {
     json_object_begin(&j->w);
     cli_json_put(j, TEXT("task", q->task), TEXT("model", q->model), TEXT("what", q->what),
-                 TEXT("value", q->value), TEXT("note", q->note));
+                 TEXT("value", q->value), TEXT("source", q->source), TEXT("note", q->note));
     json_object_end(&j->w);
 }
 

@@ -20,7 +20,8 @@ whole() {
         [ -s whole/predictive-joint.svg ] && [ "$(ls whole/models/*.safetensors | wc -l)" = 6 ] &&
         [ "$(ls whole/truth/*.npy | wc -l)" = 3 ] && ! compgen -G 'whole/models/*.part*' >/dev/null &&
         grep -q 'Quick settings' whole/predictive.md && grep -q '^| 2 | truth | 6 | ' whole/predictive.md &&
-        grep -q '^- \*ConvGNP (quoted)\*: 0-.01, KL' whole/predictive.md &&
+        grep -q '^- \*ConvGNP (quoted)\*: 0-.01, KL to the true process. S. Markou.*, ICLR 2022; as quoted by third parties' whole/predictive.md &&
+        [ "$(grep -o '"quoted": *\[.*' whole.json | grep -o '"source": *"[^"]' | wc -l)" = 14 ] &&
         [ "$(wc -l <whole/functions-rbf.csv)" = $((1 + 2 * (4 * 6 + 2))) ] &&
         [ "$(head -1 whole/functions-rbf.csv)" = model,given,function,context,targets,joint,in_turn,order_sd,marginal,crps,covered95,kl ]
 }

@@ -202,6 +202,18 @@ struct MaskedRows : PlainRows {
     }
 };
 
+/* The oldest of the pieces on their way is there: of 2, 3, 4 or 6 stages all but one are. */
+FN void wait_piece(int stages) {
+    if (stages == 6)
+        copy_wait<4>();
+    else if (stages == 4)
+        copy_wait<2>();
+    else if (stages == 3)
+        copy_wait<1>();
+    else
+        copy_wait<0>();
+}
+
 /* All tiles of a block. `engine` multiplies (linear_warps.cuh, linear_groups.cuh), finish(tile,
  * left) takes its sums; left: rows that this thread's functions have from its groups of eight rows
  * on. meanwhile(): while the first pieces come. */
@@ -232,10 +244,7 @@ FN void multiply_tiles(const PART &part, ENGINE &engine, ROWS &rows, MEANWHILE m
         engine.clear();
 #pragma unroll 1
         for (int chunk = 0; chunk < part.n().chunks; chunk++) {
-            if (part.n().stages > 2)
-                copy_wait<1>();
-            else
-                copy_wait<0>();
+            wait_piece(part.n().stages);
             rows.settle(full);
             engine.meet();
             if (chunk + 1 < part.n().chunks) rows.foresee(part);

@@ -199,7 +199,6 @@ mnp_status stages_list(env *e, cuda_program *p) {
             s[-1].count += count;
         } else {
             *s = (dev_stage){.kind = kind, .first = k, .count = count};
-            if (kind != STAGE_FUNCTIONS) s->math = stages_math(&p->code[k]);
             p->n_stages++;
         }
         if (k == p->count) break;

@@ -1,5 +1,5 @@
-/* attention_heads.cuh: what wide attention shares in all modes: rows of an extent, and the zeros of
- * gradients. */
+/* attention_heads.cuh: rows of an extent, as wide attention sees them, and the zeros of gradients.
+ */
 #ifndef MNP_CUDA_WIDE_ATTENTION_HEADS_CUH
 #define MNP_CUDA_WIDE_ATTENTION_HEADS_CUH
 

@@ -95,7 +95,8 @@ endif
 # one for compute capability 9.0, and the general one, in two halves, for 8.0 and later, which the
 # driver compiles when a GPU first runs it, unless CUDA_ALL=1 compiles it here.
 CU_SRC     := $(wildcard src/backend/cuda/*/*.cu)
-CU_GENERAL := $(addprefix src/backend/cuda/,kernels/functions.cu kernels/update.cu wide/linear.cu wide/weights.cu wide/attention.cu)
+CU_GENERAL_32 := $(addprefix src/backend/cuda/,kernels/functions.cu kernels/update.cu)
+CU_GENERAL_16 := $(CU_GENERAL_32) $(wildcard src/backend/cuda/wide/*.cu)
 CUDA   ?= $(if $(CU_SRC),$(if $(strip $(INSTRUMENT) $(filter 1,$(PORTABLE))),,$(HAVE_NVCC)))
 CUDA_ALL  ?= 0
 CUDA_EACH := 80 90 100 120 # code for one also runs on later minor versions
@@ -134,7 +135,7 @@ LIB           := $(BUILD)/libmnp.a
 SHLIB         := $(BUILD)/libmnp.so
 MNP           := $(if $(CLI_SRC),$(BUILD)/mnp)
 CUDA_LIB      := $(if $(filter 1,$(CUDA)),$(BUILD)/libmnp_cuda.so)
-CUDA_OBJ      := $(CU_SRC:%=$(BUILD)/obj/%.o) $(foreach k,32 16,$(CU_GENERAL:%=$(BUILD)/obj/general-$k/%.o))
+CUDA_OBJ      := $(CU_SRC:%=$(BUILD)/obj/%.o) $(foreach k,32 16,$(CU_GENERAL_$k:%=$(BUILD)/obj/general-$k/%.o))
 MPI_LIB       := $(if $(filter 1,$(MPI)),$(BUILD)/libmnp_mpi.so)
 NCCL_LIB      := $(if $(CUDA_LIB),$(if $(HAVE_NCCL),$(BUILD)/libmnp_nccl.so))
 EXAMPLES      := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
@@ -224,7 +225,7 @@ $(BUILD)/libmnp_cuda.so: $(CUDA_OBJ)
 EMULATOR  := $(if $(filter x86_64,$(shell uname -m)),$(if $(shell command -v $(CXX)),$(if \
     $(filter 1,$(PORTABLE)),,$(addprefix $(BUILD)/emulator/,test_cuda libmnp_cuda.so))))
 EMU_OBJ   := $(patsubst %,$(BUILD)/emulator/%.o,$(CU_SRC) $(wildcard tests/emulator/*.cpp)) \
-             $(foreach k,32 16,$(CU_GENERAL:%=$(BUILD)/emulator/general-$k/%.o))
+             $(foreach k,32 16,$(CU_GENERAL_$k:%=$(BUILD)/emulator/general-$k/%.o))
 # The thread sanitizer sees kernels, and of the emulator what it is told (tests/emulator/races.h).
 EMU_RACES := $(if $(findstring thread,$(SAN)),-DEMULATED_RACES)
 EMU_PLAIN := $(if $(EMU_RACES),-fno-sanitize=thread)
@@ -321,7 +322,7 @@ setup:
 	@$(SET_UP)
 examples: $(EXAMPLES)
 fuzzers: $(FUZZERS)
-tests-built: $(TEST_BUILT) $(if $(filter %/test_emulator.sh %/test_emulator_general.sh %/test_emulator_wide.sh %/test_extend.sh %/test_kernels.sh,$(TEST_PROGRAMS)),$(EMULATOR)) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB) $(if $(findstring tests/e2e/,$(TEST_PROGRAMS)),all $(EXAMPLES))
+tests-built: $(TEST_BUILT) $(if $(filter %/test_emulator.sh %/test_emulator_general.sh %/test_emulator_wide.sh %/test_emulator_wide_general.sh %/test_extend.sh %/test_kernels.sh,$(TEST_PROGRAMS)),$(EMULATOR)) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB) $(if $(findstring tests/e2e/,$(TEST_PROGRAMS)),all $(EXAMPLES))
 
 # only what it shows: the kernels for a GPU alone take two minutes
 demo: $(MNP)

@@ -124,6 +124,8 @@ static const op_case cases[] = {
     {"wide", 130, 40, 1, 128, 384, PLAIN, 0, CASE_NO_FD | CASE_MODES, 0, 0},
     {"wide, samples", 50, 20, 3, 250, 270, NO_BIAS, 0, CASE_NO_FD | CASE_MODES, 0, 0},
     {"deep", 40, 20, 1, 530, 40, PLAIN, 0, CASE_NO_FD | CASE_MODES, 0, 0},
+    {"n = 3300, to many", 3300, 40, 1, 12, 1024, PLAIN, 0, CASE_NO_FD | CASE_MODES, 0, 0},
+    {"n = 3300, from many", 3300, 40, 1, 1024, 12, PLAIN, 0, CASE_NO_FD | CASE_MODES, 0, 0},
     {"few rows, deep", 3, 1, 1, 160, 20, PLAIN, 0, 0, 0, 0},
     {"without a gradient", 40, 20, 1, 48, 32, SILENT, 0, CASE_NO_FD | CASE_MODES, 0, 0},
 };

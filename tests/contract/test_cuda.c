@@ -216,14 +216,20 @@ static void gradient_alone(void) {
     CHECK(largest < 1e-3);
 }
 
+/* In fp32 no instruction is wide. */
+static exec_opts plain_opts(void) {
+    return (exec_opts){.math = with_wide == WIDE_ALWAYS ? MATH_TF32 : MATH_FP32};
+}
+
 /* What a step leaves in the gradient's slots is not seen by the next one, also where a context is
- * empty: gradients of steps one after the other, at the CPU's weights. */
+ * empty: gradients of steps one after the other, at the CPU's weights. In tf32 a relu that falls to
+ * the other side is off by up to 7e-2 of a batch of two. */
 static void slots_of(const char *preset, const char *options) {
     training cpu, gpu;
     double worst = 0;
     changes = options;
     bool ok = training_open(&cpu, "cpu", preset, (exec_opts){.slots = 16}, 0);
-    ok = training_open(&gpu, "cuda", preset, (exec_opts){0}, 0) && ok;
+    ok = training_open(&gpu, "cuda", preset, plain_opts(), 0) && ok;
     changes = "";
     for (int k = 0; ok && k < 6; k++) {
         memcpy(gpu.weights, cpu.weights, (size_t)cpu.m->params.words * sizeof(float));
@@ -235,7 +241,7 @@ static void slots_of(const char *preset, const char *options) {
         if (!(g <= worst)) worst = g;
     }
     printf("     %s %s: gradients off by %.2e\n", preset, options, worst);
-    CHECK(ok && worst < 5e-3);
+    CHECK(ok && worst < (plain_opts().math == MATH_TF32 ? 0.15 : 5e-3));
     training_close(&cpu);
     training_close(&gpu);
 }
@@ -441,7 +447,7 @@ static void general_steps(void) {
 /* A weight that is not a number stops the step and names an op. */
 static void culprit_of(const char *preset) {
     training t;
-    if (training_open(&t, "cuda", preset, (exec_opts){0}, 0)) {
+    if (training_open(&t, "cuda", preset, plain_opts(), 0)) {
         int32_t k = params_find(&t.m->params, "flow.2.1.w");
         CHECK(k >= 0);
         if (k >= 0) t.weights[t.m->params.list[k].offset] = NAN;

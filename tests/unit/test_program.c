@@ -226,7 +226,6 @@ static void broken_stages(void) {
     REFUSED(s->first, s->first + 1, program_check_stages, "stages");
     REFUSED(s->count, s->count + 1, program_check_stages, "stages");
     REFUSED(s->kind, STAGE_LINEAR, program_check_stages, "stages");
-    REFUSED(s->math, DEV_FP32, program_check_stages, "stages");
     REFUSED(p->n_stages, p->n_stages - 1, program_check_stages, "stages");
     done(&wrong);
 }

@@ -18,8 +18,10 @@
 
 #ifdef MNP_KERNELS_GENERAL
 /* TARGET_PARTS: are there parts of paper/ and what they need of the machine? TARGET_SHARED: bytes
- * of a block. TARGET_FP32, TARGET_16: how products are taken (DEV_FP32; DEV_TF32 and DEV_BF16). */
+ * of a block. TARGET_FP32, TARGET_16: how products are taken (DEV_FP32; DEV_TF32 and DEV_BF16).
+ * TARGET_WIDE: are there wide instructions, which fp32 has not? */
 #define TARGET_PARTS 0
+#define TARGET_WIDE  (MNP_KERNELS_GENERAL == 16)
 enum { TARGET_SHARED = 99 * 1024 };
 enum { TARGET_FP32 = MNP_KERNELS_GENERAL == 32, TARGET_16 = MNP_KERNELS_GENERAL == 16 };
 /* All sets are in one object, so what is compiled again has another name. Those of the full set
@@ -32,6 +34,7 @@ enum { TARGET_FP32 = MNP_KERNELS_GENERAL == 32, TARGET_16 = MNP_KERNELS_GENERAL 
 #define TARGET_END }
 #else
 #define TARGET_PARTS 1
+#define TARGET_WIDE  1
 enum { TARGET_SHARED = 227 * 1024, TARGET_FP32 = 1, TARGET_16 = 1 };
 #define TARGET_BEGIN
 #define TARGET_END

@@ -123,11 +123,11 @@ static int32_t blocks_of(int32_t kind, const wide_op *op, const wide_launch *l) 
     case STAGE_LINEAR_TO_X:
         return wide_linear_to_x_blocks(op, l->items);
     case STAGE_LINEAR_TO_W:
-        return wide_weights_blocks(op, l->items, l->chunks);
+        return wide_weights_blocks(op, l->chunks);
     case STAGE_ATTENTION:
-        return wide_attention_blocks(op, l->items, l->math);
+        return wide_attention_blocks(op, l->items);
     default:
-        return wide_attention_grad_blocks(op, l->items, l->math);
+        return wide_attention_grad_blocks(op, l->items);
     }
 }
 
@@ -162,9 +162,7 @@ static wide_op op_of(const exec *x, const dev_instr *ins, const wide_launch *l) 
 /* For functions [lo, lo + items). */
 static wide_launch launch_of(const exec *x, const dev_stage *s) {
     const dev_run *r = &x->image;
-    wide_launch l = {.kind = s->kind,
-                     .math = s->math,
-                     .count = s->count,
+    wide_launch l = {.count = s->count,
                      .items = s->items,
                      .samples = r->samples > 0 ? (int32_t)r->samples : 1,
                      .chunks = r->wide_chunks,

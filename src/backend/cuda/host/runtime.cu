@@ -73,7 +73,7 @@ static int queue_make(cuda_queue **out, int which) {
     if (e == cudaSuccess) e = cudaEventCreate(&q->ended);
     if (e == cudaSuccess) e = set->functions_prepare();
     if (e == cudaSuccess && set->products) e = set->products_prepare();
-    if (e == cudaSuccess) e = set->wide_prepare();
+    if (e == cudaSuccess && set->wide_prepare) e = set->wide_prepare();
     if (e != cudaSuccess) {
         queue_destroy(q);
         return (int)e;

@@ -380,11 +380,13 @@ void functions_launch(const dev_run *run, const dev_stage *stage, bool early, cu
               functions_kernel, run, *stage);
 }
 
+#if TARGET_WIDE
 static cudaError_t wide_prepare(void) {
     cudaError_t e = wide_linear_prepare();
     if (e == cudaSuccess) e = wide_weights_prepare();
     return e == cudaSuccess ? wide_attention_prepare() : e;
 }
+#endif
 
 /* ---- the set --------------------------------------------------------------------------------- */
 
@@ -400,9 +402,14 @@ const kernel_set kernels = {
     update_local_launch,
     update_reports_launch,
     update_linked_launch,
+#if TARGET_WIDE
     wide_prepare,
     {nullptr, wide_linear_launch, wide_linear_to_x_launch, wide_weights_launch,
      wide_attention_launch, wide_attention_grad_launch},
+#else
+    nullptr,
+    {},
+#endif
     update_fp16_launch,
 };
 static_assert((int)STAGE_LINEAR == 1 && (int)STAGE_LINEAR_TO_X == 2 &&

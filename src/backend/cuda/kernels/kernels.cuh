@@ -69,7 +69,7 @@ struct kernel_set {
                            cudaStream_t stream);
     void (*update_linked)(const dev_run *run, const step_shape *s, const float *sums, int ranks,
                           cudaStream_t stream);
-    cudaError_t (*wide_prepare)(void);
+    cudaError_t (*wide_prepare)(void); /* NULL: the set has no wide instructions */
     /* Stages of wide instructions (wide/), by their kind; they may begin early. */
     void (*wide[STAGE_KINDS])(const wide_launch *launch, cudaStream_t stream);
     /* the weights as fp16 (fuse/fp16_weights.h) */

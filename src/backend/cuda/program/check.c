@@ -112,7 +112,7 @@ static bool kernel_well(const plan *p, const cuda_program *program, const dev_st
     bool well = s->count >= 1 && s->count <= DEV_WIDE;
     for (int32_t k = s->first; well && k < s->first + s->count; k++) {
         const dev_instr *ins = &program->code[k];
-        well &= program->kind[k] == s->kind && stages_math(ins) == s->math;
+        well &= program->kind[k] == s->kind;
         for (int32_t j = s->first; j < s->first + s->count; j++)
             well &= j == k || !writes_into(p, ins, &program->code[j]);
     }

@@ -215,12 +215,11 @@ enum { DEV_WIDE = 8 }; /* wide instructions of a stage at most */
  * captured step has it. The arena of item lo + b is number b. */
 typedef struct dev_stage {
     int32_t kind, first, count;
-    int32_t math;         /* of wide instructions, all of them: DEV_FP32 or DEV_TF32 */
     int32_t staged;       /* 0: the only stage, of any number of items; a block has one arena */
     int32_t begins, ends; /* it is the first, the last one of these items */
     int32_t items;
-    int64_t lo;
     int32_t blocks; /* of functions */
+    int64_t lo;
 } dev_stage;
 
 /* Numbers of op/ headers. */

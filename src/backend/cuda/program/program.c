@@ -357,7 +357,7 @@ static mnp_status draft_stages(env *e, const plan *p, exec_wide wide, const cuda
         *staged = true;
         d->tasks[k].cost = WIDE_COST;
         d->tasks[k].late = d->kind[k] == STAGE_LINEAR_TO_W;
-        d->tasks[k].wide = 1 + d->kind[k] + STAGE_KINDS * stages_math(&d->code[k]);
+        d->tasks[k].wide = 1 + d->kind[k];
         for (int32_t j = 0; d->code[k].wide && j < d->tasks[k].n_out; j++)
             if (d->tasks[k].out[j].store == STORE_PGRAD) d->tasks[k].out[j].store = DEV_STORES;
     }

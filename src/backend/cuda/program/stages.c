@@ -48,7 +48,9 @@ static bool attention_can(const plan *p, const dev_instr *ins) {
     return can;
 }
 
+/* In fp32 none: products take three times as long, and nothing else would be gained. */
 static int32_t kind_of(const plan *p, const dev_instr *ins) {
+    if (ins->math == DEV_FP32) return STAGE_FUNCTIONS;
     switch (ins->op) {
     case OPCODE_linear:
         return linear_can(ins) ? STAGE_LINEAR : STAGE_FUNCTIONS;
@@ -197,7 +199,6 @@ mnp_status stages_list(env *e, cuda_program *p) {
             s[-1].count += count;
         } else {
             *s = (dev_stage){.kind = kind, .first = k, .count = count};
-            if (kind != STAGE_FUNCTIONS) s->math = stages_math(&p->code[k]);
             p->n_stages++;
         }
         if (k == p->count) break;

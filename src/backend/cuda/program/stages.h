@@ -26,9 +26,4 @@ mnp_status stages_find(env *e, const plan *p, dev_instr *code, int32_t count, bo
  * functions. */
 mnp_status stages_list(env *e, cuda_program *program);
 
-/* Dev_instr.math of a wide instruction's kernel. */
-static inline int32_t stages_math(const dev_instr *ins) {
-    return ins->math == DEV_FP32 ? DEV_FP32 : DEV_TF32;
-}
-
 #endif

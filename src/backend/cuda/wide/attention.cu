@@ -5,15 +5,13 @@
 TARGET_BEGIN
 #include "backend/cuda/wide/attention16_forward.cuh"
 #include "backend/cuda/wide/attention16_grad.cuh"
-#include "backend/cuda/wide/attention32_forward.cuh"
-#include "backend/cuda/wide/attention32_grad.cuh"
 
 /* Number of this block among those of its instruction. */
 FN int block_of(const wide_launch &l) {
     return (int)blockIdx.x - l.blocks[wide_which(l)];
 }
 
-/* ---- tf32 ------------------------------------------------------------------------------------ */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 /* DEEPEST: of all heads of the launch; deep ones want more registers. */
 template <int DEEPEST>
@@ -40,7 +38,7 @@ template <int DEPTH> FN void grad_kind(const wide_launch &l, const wide_op &op, 
     if constexpr (DEPTH <= 32)
         if (attention16_once(&op))
             return grad_once<DEPTH>(l, op, attention16_once_deal(&op, l.items), block);
-    const int keys = attention_own_blocks(&op, 1, l.items, DEV_TF32);
+    const int keys = attention_own_blocks(&op, 1, l.items);
     if (block < keys)
         grad_keys<DEPTH>(l, op, attention16_grad_deal(&op, op.in[1].most, l.items), block);
     else
@@ -62,65 +60,8 @@ __global__ void __launch_bounds__(32 * ATTENTION_WARPS, 2)
         grad_kind<16>(launch, op, block);
 }
 
-/* ---- fp32 ------------------------------------------------------------------------------------ */
-
-/* MATH: fp32, but a set without it leaves templates out. */
-template <int MATH>
-__global__ void __launch_bounds__(WIDE_THREADS, 2)
-    attention32_forward(const __grid_constant__ wide_launch launch) {
-    __shared__ Attended w;
-    wide_begin(launch);
-    const wide_op &op = launch.op[wide_which(launch)];
-    attended_find(w, launch, op, false, false, block_of(launch));
-    if (w.tiles < 0) return;
-    const int depth = attention_depth(&op);
-    if (depth == 16)
-        forward_units<16>(w, op);
-    else if (depth == 32)
-        forward_units<32>(w, op);
-    else
-        forward_units<64>(w, op);
-}
-
-template <bool KEYS>
-FN void grad_kind(Attended &w, const wide_launch &l, const wide_op &op, int block) {
-    attended_find(w, l, op, true, KEYS, block);
-    units_zero(w, l, op, KEYS);
-    if (w.tiles < 0) return;
-    const int depth = attention_depth(&op);
-    if (depth == 16)
-        grad_units<16, KEYS>(w, op);
-    else if (depth == 32)
-        grad_units<32, KEYS>(w, op);
-    else
-        grad_units<64, KEYS>(w, op);
-}
-
-template <int MATH>
-__global__ void __launch_bounds__(WIDE_THREADS, 2)
-    attention32_reverse(const __grid_constant__ wide_launch launch) {
-    __shared__ Attended w;
-    wide_begin(launch);
-    const wide_op &op = launch.op[wide_which(launch)];
-    const int block = block_of(launch);
-    const int keys = attention_own_blocks(&op, 1, launch.items, DEV_FP32);
-    if (block < keys)
-        grad_kind<true>(w, launch, op, block);
-    else
-        grad_kind<false>(w, launch, op, block - keys);
-}
-
 /* ---- the host's side ------------------------------------------------------------------------- */
 
-/* Shared memory of a head's depth: no set has more than 99 KB of a block. */
-static int most_of(int a, int b, int c) {
-    const int ab = a > b ? a : b;
-    return ab > c ? ab : c;
-}
-template <bool GRAD> static int bytes32(void) {
-    return 4 * (GRAD ? most_of(GRAD_WORDS<16>, GRAD_WORDS<32>, GRAD_WORDS<64>)
-                     : most_of(FORWARD_WORDS<16>, FORWARD_WORDS<32>, FORWARD_WORDS<64>));
-}
 template <bool GRAD, int DEPTH> static int bytes16(const wide_op *op) {
     if constexpr (!GRAD) return FORWARD16_BYTES<DEPTH>;
     return attention16_once(op) ? GRAD16_BYTES<DEPTH, true> : GRAD16_BYTES<DEPTH, false>;
@@ -139,68 +80,36 @@ static_assert(GRAD16_BYTES<32, true> >= GRAD16_BYTES<64, false> &&
 template <class K> static cudaError_t allow(K *kernel, int bytes) {
     return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 }
-/* Kernels of a precision that the set lacks are never named, so they are not compiled. */
-template <int MATH> static cudaError_t prepare(void) {
-    cudaError_t e;
-    if constexpr (MATH == DEV_FP32) {
-        e = allow(attention32_forward<MATH>, bytes32<false>());
-        if (e == cudaSuccess) e = allow(attention32_reverse<MATH>, bytes32<true>());
-    } else {
-        e = allow(attention16_forward<32>, FORWARD16_BYTES<32>);
-        if (e == cudaSuccess) e = allow(attention16_forward<64>, FORWARD16_BYTES<64>);
-        if (e == cudaSuccess) e = allow(attention16_reverse<32>, GRAD16_BYTES<32, true>);
-        if (e == cudaSuccess) e = allow(attention16_reverse<64>, GRAD16_BYTES<32, true>);
-    }
-    return e;
-}
-template <bool FP32, bool TF32> static cudaError_t prepare_set(void) {
-    cudaError_t e = cudaSuccess;
-    if constexpr (FP32) e = prepare<DEV_FP32>();
-    if constexpr (TF32)
-        if (e == cudaSuccess) e = prepare<DEV_TF32>();
-    return e;
-}
 cudaError_t wide_attention_prepare(void) {
-    return prepare_set<TARGET_FP32 != 0, TARGET_16 != 0>();
+    const cudaError_t each[] = {allow(attention16_forward<32>, FORWARD16_BYTES<32>),
+                                allow(attention16_forward<64>, FORWARD16_BYTES<64>),
+                                allow(attention16_reverse<32>, GRAD16_BYTES<32, true>),
+                                allow(attention16_reverse<64>, GRAD16_BYTES<32, true>)};
+    for (const cudaError_t e : each)
+        if (e != cudaSuccess) return e;
+    return cudaSuccess;
 }
 
-template <class K>
-static void start(K kernel, const wide_launch *l, int threads, int bytes, cudaStream_t stream) {
-    launch_as(launch_of(l->blocks[l->count], threads, (size_t)bytes, stream), false, true, kernel,
-              *l);
-}
-template <bool GRAD> static void launch32(const wide_launch *l, cudaStream_t stream) {
-    if constexpr (GRAD)
-        start(attention32_reverse<DEV_FP32>, l, WIDE_THREADS, bytes32<true>(), stream);
-    else
-        start(attention32_forward<DEV_FP32>, l, WIDE_THREADS, bytes32<false>(), stream);
-}
-template <bool GRAD> static void launch16(const wide_launch *l, cudaStream_t stream) {
+template <bool GRAD> static void launch(const wide_launch *l, cudaStream_t stream) {
+    const int blocks = l->blocks[l->count];
     int bytes = 0, deepest = 0;
+    if (blocks == 0) return;
     for (int j = 0; j < l->count; j++) {
-        bytes = most_of(bytes, bytes16_of<GRAD>(&l->op[j]), 0);
-        deepest = most_of(deepest, attention_depth(&l->op[j]), 0);
+        const int more = bytes16_of<GRAD>(&l->op[j]), depth = attention_depth(&l->op[j]);
+        if (more > bytes) bytes = more;
+        if (depth > deepest) deepest = depth;
     }
-    if constexpr (GRAD)
-        start(deepest > 32 ? attention16_reverse<64> : attention16_reverse<32>, l,
-              32 * ATTENTION_WARPS, bytes, stream);
-    else
-        start(deepest > 32 ? attention16_forward<64> : attention16_forward<32>, l,
-              32 * ATTENTION_FORWARD_WARPS, bytes, stream);
-}
-template <bool GRAD, bool FP32, bool TF32>
-static void launch(const wide_launch *l, cudaStream_t stream) {
-    if (l->blocks[l->count] == 0) return;
-    if constexpr (FP32)
-        if (l->math == DEV_FP32) launch32<GRAD>(l, stream);
-    if constexpr (TF32)
-        if (l->math != DEV_FP32) launch16<GRAD>(l, stream);
+    const int warps = GRAD ? (int)ATTENTION_WARPS : (int)ATTENTION_FORWARD_WARPS;
+    const auto kernel = GRAD ? deepest > 32 ? attention16_reverse<64> : attention16_reverse<32>
+                        : deepest > 32 ? attention16_forward<64>
+                                       : attention16_forward<32>;
+    launch_as(launch_of(blocks, 32 * warps, (size_t)bytes, stream), false, true, kernel, *l);
 }
 void wide_attention_launch(const wide_launch *l, cudaStream_t stream) {
-    launch<false, TARGET_FP32 != 0, TARGET_16 != 0>(l, stream);
+    launch<false>(l, stream);
 }
 void wide_attention_grad_launch(const wide_launch *l, cudaStream_t stream) {
-    launch<true, TARGET_FP32 != 0, TARGET_16 != 0>(l, stream);
+    launch<true>(l, stream);
 }
 
 TARGET_END

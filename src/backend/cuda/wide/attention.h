@@ -3,14 +3,14 @@
  *
  * One side of the scores are a block's own rows: queries in the forward pass and for dq, keys for
  * dk and dv. The rows of the other side pass by in tiles. A unit is a head of a function, or so
- * many of its own rows as there is room for. fp32 and tf32 have kernels of their own, files with 32
- * and with 16; in tf32 operands are fp16, as in all attention of that mode. */
+ * many of its own rows as there is room for. Operands are fp16, as in all attention of mode tf32.
+ */
 #ifndef MNP_CUDA_WIDE_ATTENTION_H
 #define MNP_CUDA_WIDE_ATTENTION_H
 
 #include "backend/cuda/wide/wide.h"
 
-enum { ATTENTION_WARPS = 8, ATTENTION_FORWARD_WARPS = 4 }; /* of a block; the latter in tf32 */
+enum { ATTENTION_WARPS = 8, ATTENTION_FORWARD_WARPS = 4 }; /* of a block: in reverse, forward */
 /* Queries or keys of which there are fewer for sure are left to the interpreter. */
 enum { ATTENTION_DEEPEST = 64, ATTENTION_FEW = 8 };
 
@@ -41,46 +41,7 @@ WIDE_FN int attention_wanted(const wide_op *op, int32_t own) {
     return op->out[attention_of_itself(op) ? 0 : own].p != 0;
 }
 
-/* ---- in fp32 --------------------------------------------------------------------------------- */
-
-enum { ATTENTION_STEP = 32, ATTENTION_GRAD_STEP = 16 }; /* other rows that a warp takes at once */
-
-/* Rows of the other side in a tile, of all units; sixteens side by side at most: what fits in
- * shared memory. */
-#define ATTENTION_TILE(depth)         ((depth) == 64 ? 32 : 64)
-#define ATTENTION_GROUPS(depth, grad) ((grad) && (depth) == 64 ? 4 : 8)
-
-/* Warp w of a block is of unit w / (groups parts), has its rows' group w / parts % groups, and
- * takes every parts-th step of the other side. All but `tiles` and `blocks` are powers of two. */
-typedef struct attention_deal {
-    int32_t rows;   /* own rows of a warp                                */
-    int32_t groups; /* warps that have own rows of a unit                */
-    int32_t parts;  /* warps that have the same own rows                 */
-    int32_t units;  /* of a block                                        */
-    int32_t tile;   /* rows of the other side of a unit that pass at once */
-    int32_t tiles;  /* units of a head                                   */
-    int32_t blocks;
-} attention_deal;
-
-/* own: 0, queries, or 1, keys: of in[own]. */
-WIDE_FN attention_deal attention_deal_of(const wide_op *op, int32_t own, int grad, int32_t items) {
-    const int32_t depth = attention_depth(op), step = grad ? ATTENTION_GRAD_STEP : ATTENTION_STEP;
-    const int32_t room = ATTENTION_TILE(depth), widest = ATTENTION_GROUPS(depth, grad);
-    const int32_t mine = op->in[own].most, theirs = op->in[!own].most;
-    attention_deal d = {16, 1, 1, 1, 0, 1, 0};
-    while (d.groups < widest && d.groups * d.rows < mine) d.groups *= 2;
-    while (2 * d.units * d.groups <= widest && room / (2 * d.units) >= step &&
-           theirs <= room / d.units)
-        d.units *= 2;
-    d.tile = room / d.units;
-    while (2 * d.parts * d.groups * d.units <= ATTENTION_WARPS && 2 * d.parts * step <= d.tile)
-        d.parts *= 2;
-    if (mine > d.groups * d.rows) d.tiles = (mine + d.groups * d.rows - 1) / (d.groups * d.rows);
-    d.blocks = (items * op->i[DATT_HEADS] * d.tiles + d.units - 1) / d.units;
-    return d;
-}
-
-/* ---- in tf32 --------------------------------------------------------------------------------- */
+/* ---- teams ----------------------------------------------------------------------------------- */
 
 /* A team of some warps takes a unit: all but `tiles` and `blocks` are powers of two. */
 typedef struct attention16_deal {
@@ -124,20 +85,18 @@ WIDE_FN attention16_deal attention16_once_deal(const wide_op *op, int32_t items)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-WIDE_FN int32_t wide_attention_blocks(const wide_op *op, int32_t items, int32_t math) {
-    return math == DEV_FP32 ? attention_deal_of(op, 0, 0, items).blocks
-                            : attention16_forward_deal(op, items).blocks;
+WIDE_FN int32_t wide_attention_blocks(const wide_op *op, int32_t items) {
+    return attention16_forward_deal(op, items).blocks;
 }
 
 /* Blocks whose own rows are queries (own: 0), or keys (1), which come first. */
-WIDE_FN int32_t attention_own_blocks(const wide_op *op, int32_t own, int32_t items, int32_t math) {
-    if (!attention_wanted(op, own)) return 0;
-    return math == DEV_FP32 ? attention_deal_of(op, own, 1, items).blocks
-                            : attention16_grad_deal(op, op->in[own].most, items).blocks;
+WIDE_FN int32_t attention_own_blocks(const wide_op *op, int32_t own, int32_t items) {
+    return attention_wanted(op, own) ? attention16_grad_deal(op, op->in[own].most, items).blocks
+                                     : 0;
 }
-WIDE_FN int32_t wide_attention_grad_blocks(const wide_op *op, int32_t items, int32_t math) {
-    if (math != DEV_FP32 && attention16_once(op)) return attention16_once_deal(op, items).blocks;
-    return attention_own_blocks(op, 1, items, math) + attention_own_blocks(op, 0, items, math);
+WIDE_FN int32_t wide_attention_grad_blocks(const wide_op *op, int32_t items) {
+    if (attention16_once(op)) return attention16_once_deal(op, items).blocks;
+    return attention_own_blocks(op, 1, items) + attention_own_blocks(op, 0, items);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* linear_groups.cuh: a block of linear.cu whose warps multiply in two groups of four, in mode tf32:
+/* linear_groups.cuh: a block of linear.cu whose warps multiply in two groups of four:
  * 64 rows of the tile each, all columns of the panel. A group has its rows in registers and reads
  * the weights from shared memory, where they lie by fours of k (group_operand()): all of the panel,
  * for as long as the block runs, or (STREAMED) those of a piece beside its rows.

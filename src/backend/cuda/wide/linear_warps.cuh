@@ -5,7 +5,7 @@
 
 #include "backend/cuda/wide/linear_rows.cuh"
 
-template <int HOW, int MATH> struct WarpTiles {
+template <int HOW> struct WarpTiles {
     enum { COLUMNS = 64, DOWN = 4, ACROSS = 2, PANEL = 0 };
     enum { PITCH_B = HOW == TO_X ? LINEAR_K + 4 : COLUMNS + 8 };
     enum { STAGE = LINEAR_A + PITCH_B * (HOW == TO_X ? COLUMNS : LINEAR_K) };
@@ -56,10 +56,10 @@ template <int HOW, int MATH> struct WarpTiles {
 #pragma unroll
         for (int k = 0; k < LINEAR_K; k += 8) {
             Step<2> step;
-            Ready<MATH, 2> ready;
+            Ready<DEV_TF32, 2> ready;
             tile.read(step, k);
-            make_ready<MATH, 2>(ready, step);
-            multiply_step<MATH, 2>(tile.c, ready);
+            make_ready<DEV_TF32, 2>(ready, step);
+            multiply_step<DEV_TF32, 2>(tile.c, ready);
         }
         tile.a = a, tile.b = b;
     }

@@ -10,10 +10,9 @@
 #include "backend/cuda/wide/weights_rows.cuh"
 
 TARGET_BEGIN
-/* In tf32 the unit cuts digits off both factors (device/mma.cuh). They are read far more often than
- * there are sums, so the sums make up for it. */
-template <int MATH>
-constexpr float LIFT = MATH == DEV_FP32 ? 1.0f : (1 + 0.72f / 2048) * (1 + 0.72f / 2048);
+/* The unit cuts digits off both factors (device/mma.cuh). They are read far more often than there
+ * are sums, so the sums make up for it. */
+constexpr float LIFT = (1 + 0.72f / 2048) * (1 + 0.72f / 2048);
 
 /* There are far fewer functions and chunks than would make 32 bits overflow. */
 FN WeightsPlace place_of(const wide_launch &l, const wide_weights_cut &cut, uint32_t block) {
@@ -68,44 +67,36 @@ template <class P> struct WeightsPart {
             }
     }
     /* Half u of the part. */
-    template <int MATH> MEMBER void multiply(int u, const Rows &s) {
-        Ready<MATH, 2> r;
-        if constexpr (MATH == DEV_FP32) {
-            Step<2> split;
-            memcpy(split.a, s.a[u], sizeof split.a), memcpy(split.b, s.b, sizeof split.b);
-            make_ready<MATH, 2>(r, split);
-        } else {
-            memcpy(r.a, s.a[u], sizeof r.a), memcpy(r.b, s.b, sizeof r.b);
-        }
-        multiply_step<MATH, 2>(c[u], r);
+    MEMBER void multiply(int u, const Rows &s) {
+        Ready<DEV_TF32, 2> r;
+        memcpy(r.a, s.a[u], sizeof r.a), memcpy(r.b, s.b, sizeof r.b);
+        multiply_step<DEV_TF32, 2>(c[u], r);
     }
-    /* c += x^T G of `rows` rows, from 1 on, of which the first 8 are read; LIVE: of HALVES. In
-     * tf32, where there are the registers, the others are read while these are multiplied. */
-    template <int MATH, int LIVE>
-    MEMBER void multiply_rows(const Rows &first, uint32_t stage, int rows) {
+    /* c += x^T G of `rows` rows, from 1 on, of which the first 8 are read; LIVE: of HALVES. The
+     * others are read while these are multiplied. */
+    template <int LIVE> MEMBER void multiply_rows(const Rows &first, uint32_t stage, int rows) {
         Rows last;
-        multiply<MATH>(0, first);
+        multiply(0, first);
         if (rows <= 8) {
-            if (LIVE > 1) multiply<MATH>(LIVE - 1, first);
+            if (LIVE > 1) multiply(LIVE - 1, first);
             return;
         }
-        if (MATH != DEV_FP32) read(last, stage, 8);
-        if (LIVE > 1) multiply<MATH>(LIVE - 1, first);
-        if (MATH == DEV_FP32) read(last, stage, 8);
-        multiply<MATH>(0, last);
-        if (LIVE > 1) multiply<MATH>(LIVE - 1, last);
+        read(last, stage, 8);
+        if (LIVE > 1) multiply(LIVE - 1, first);
+        multiply(0, last);
+        if (LIVE > 1) multiply(LIVE - 1, last);
     }
     /* Of a piece with that many rows; meanwhile() is called while the first of them are read. */
-    template <int MATH, class F> MEMBER void multiply_piece(uint32_t stage, int rows, F meanwhile) {
+    template <class F> MEMBER void multiply_piece(uint32_t stage, int rows, F meanwhile) {
         Rows first;
         read(first, stage, 0);
         meanwhile();
         rows -= depth() * P::DEPTH;
         if (rows <= 0 || halves == 0) return;
         if (halves == P::HALVES)
-            multiply_rows<MATH, P::HALVES>(first, stage, rows);
+            multiply_rows<P::HALVES>(first, stage, rows);
         else
-            multiply_rows<MATH, 1>(first, stage, rows);
+            multiply_rows<1>(first, stage, rows);
     }
 
     /* Warps that share a place put their sums together: the deeper one leaves its sums in the ring.
@@ -129,7 +120,7 @@ template <class P> struct WeightsPart {
     }
 
     /* To dw, or on top of it. */
-    template <int MATH> MEMBER void finish(const wide_op &op, const WeightsPlace &at) {
+    MEMBER void finish(const wide_op &op, const WeightsPlace &at) {
         if (halves == 0 || depth() > 0) return;
         const wide_operand &gw = op.out[LINEAR_GW];
         enum { FLIGHT = 8 }; /* quads on their way before the first is needed */
@@ -148,7 +139,7 @@ template <class P> struct WeightsPart {
 #pragma unroll
             for (int j = 0; j < FLIGHT; j++) {
                 const int r = quad_row(first + j), k = quad_column(first + j);
-                global_quad(to + r * ld + k, sum4(old[j], quad<MATH>(first + j)),
+                global_quad(to + r * ld + k, sum4(old[j], quad(first + j)),
                             m + r < gw.rows && n + k < ld);
             }
         }
@@ -161,10 +152,10 @@ template <class P> struct WeightsPart {
     static MEMBER int quad_column(int q) {
         return 4 * ((int)threadIdx.x % 4 ^ q % 2 * 5);
     }
-    template <int MATH> MEMBER float4 quad(int q) const {
+    MEMBER float4 quad(int q) const {
         const float(&v)[4][4] = c[q / 8][q / 4 % 2];
-        return make_float4(v[0][q % 4] * LIFT<MATH>, v[1][q % 4] * LIFT<MATH>,
-                           v[2][q % 4] * LIFT<MATH>, v[3][q % 4] * LIFT<MATH>);
+        return make_float4(v[0][q % 4] * LIFT, v[1][q % 4] * LIFT, v[2][q % 4] * LIFT,
+                           v[3][q % 4] * LIFT);
     }
 };
 
@@ -182,7 +173,7 @@ FN void ask(WeightsSource<P> &source, WeightsPieces<P::PIECE> &next, WeightsBloc
 
 /* All rows of some functions. One of the ring's stages is multiplied, the others are on their way.
  */
-template <int MATH, class P>
+template <class P>
 FN void multiply_functions(WeightsPart<P> &part, WeightsSource<P> &source, WeightsBlock &block) {
     WeightsPieces<P::PIECE> next;
     source.move(next.begin(block.lengths));
@@ -194,7 +185,7 @@ FN void multiply_functions(WeightsPart<P> &part, WeightsSource<P> &source, Weigh
         copy_wait<WEIGHTS_STAGES - 2>();
         source.settle(ring() + c * P::STAGE);
         __syncthreads();
-        part.template multiply_piece<MATH>(c * P::STAGE * 4, block.left[c], [&] {
+        part.multiply_piece(c * P::STAGE * 4, block.left[c], [&] {
             ask(source, next, block, (c + WEIGHTS_STAGES - 1) % WEIGHTS_STAGES);
         });
     }
@@ -244,25 +235,24 @@ FN void begin_block(WeightsBlock &block, const wide_launch &launch, const wide_o
     __syncthreads();
 }
 
-template <int MATH, class P>
+template <class P>
 FN void weights_tile(const wide_launch &launch, const wide_op &op, WeightsBlock &block) {
     WeightsPart<P> part(op, block.place);
     WeightsSource<P> source(block);
     int first = block.place.first;
 #pragma unroll 1
     while (true) {
-        multiply_functions<MATH, P>(part, source, block);
+        multiply_functions<P>(part, source, block);
         first += WEIGHTS_FUNCTIONS;
         if (first >= block.place.last) break;
         find_lengths(block, launch, op, first, block.place.last);
         __syncthreads();
     }
     part.join();
-    part.template finish<MATH>(op, block.place);
+    part.finish(op, block.place);
     if (block.sums) finish_bias<P>(op, block.place, source);
 }
 
-template <int MATH>
 __global__ void __launch_bounds__(WEIGHTS_THREADS, 2)
     wide_weights_kernel(const __grid_constant__ wide_launch launch) {
     __shared__ WeightsBlock block;
@@ -272,9 +262,9 @@ __global__ void __launch_bounds__(WEIGHTS_THREADS, 2)
     const wide_weights_cut cut = wide_weights_cut_of(&op);
     begin_block(block, launch, op, cut, blockIdx.x - launch.blocks[which]);
     if (cut.size == WIDE_WEIGHTS_LARGE)
-        weights_tile<MATH, LargeTile>(launch, op, block);
+        weights_tile<LargeTile>(launch, op, block);
     else
-        weights_tile<MATH, SmallTile>(launch, op, block);
+        weights_tile<SmallTile>(launch, op, block);
 }
 
 /* ---- for the host ---------------------------------------------------------------------------- */
@@ -285,27 +275,14 @@ enum {
 };
 static_assert(WEIGHTS_BYTES + sizeof(WeightsBlock) <= 99 * 1024, "no set has more");
 
-template <int MATH> static cudaError_t prepare(void) {
-    return cudaFuncSetAttribute(wide_weights_kernel<MATH>,
-                                cudaFuncAttributeMaxDynamicSharedMemorySize, WEIGHTS_BYTES);
-}
 cudaError_t wide_weights_prepare(void) {
-    cudaError_t e = cudaSuccess;
-    if constexpr (TARGET_FP32) e = prepare<DEV_FP32>();
-    if constexpr (TARGET_16)
-        if (e == cudaSuccess) e = prepare<DEV_TF32>();
-    return e;
-}
-
-template <int MATH> static void launch_math(const wide_launch *launch, cudaStream_t stream) {
-    launch_as(launch_of(launch->blocks[launch->count], WEIGHTS_THREADS, WEIGHTS_BYTES, stream),
-              false, true, wide_weights_kernel<MATH>, *launch);
+    return cudaFuncSetAttribute(wide_weights_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                WEIGHTS_BYTES);
 }
 void wide_weights_launch(const wide_launch *launch, cudaStream_t stream) {
-    if (launch->blocks[launch->count] == 0) return;
-    if constexpr (TARGET_FP32)
-        if (launch->math == DEV_FP32) launch_math<DEV_FP32>(launch, stream);
-    if constexpr (TARGET_16)
-        if (launch->math != DEV_FP32) launch_math<DEV_TF32>(launch, stream);
+    const int blocks = launch->blocks[launch->count];
+    if (blocks == 0) return;
+    launch_as(launch_of(blocks, WEIGHTS_THREADS, WEIGHTS_BYTES, stream), false, true,
+              wide_weights_kernel, *launch);
 }
 TARGET_END

@@ -34,7 +34,6 @@ typedef struct wide_op {
 } wide_op;
 
 typedef struct wide_launch {
-    int32_t kind, math;             /* dev_stage_kind; DEV_FP32 or DEV_TF32                       */
     int32_t count;                  /* instructions                                               */
     int32_t items, samples, chunks; /* functions; 1 or more; of sums over functions               */
     int32_t blocks[DEV_WIDE + 1];   /* of instruction j: [blocks[j], blocks[j + 1])               */

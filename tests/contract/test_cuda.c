@@ -14,7 +14,8 @@
  *                           General: with the general set of kernels, as on other GPUs than those
  *                           of compute capability 9.0. Wide: dense layers and attention by kernels
  *                           for all functions at once wherever they can be; narrow: never
- *   test_cuda [--general] [--wide | --narrow] --time [0|1|2] [batch] [points=N] [longest=M] [OPTION=VALUE ...]
+ *   test_cuda [--general] [--wide | --narrow] --time
+ *                           [0|1|2] [batch] [points=N] [longest=M] [OPTION=VALUE ...]
  *                           milliseconds a step in each precision, and where they go in one of them
  *                           (fp32, tf32 or bf16; default 1), of functions of N points and contexts
  *                           of up to M, with options on top of the preset's. 3, 4 or 5: the same of

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test_emulator_wide.sh: the CUDA kernels that take a dense layer or an attention for all functions at
-# once (src/backend/cuda/wide), on the CPU (tests/emulator), wherever they can: ops, and steps of
+# test_emulator_wide.sh: the CUDA kernels that take a dense layer or an attention for all functions
+# at once (src/backend/cuda/wide), on the CPU (tests/emulator), wherever they can: ops, and steps of
 # training runs against the CPU backend, in each precision, with the same bits in whatever order
 # threads run.
 if [ -x "$BUILD/emulator/test_cuda" ]; then

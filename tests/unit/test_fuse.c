@@ -336,8 +336,8 @@ static void weights_as_halves(void) {
     cuda_program p[2];
     record(&r, "paper", 128, 50, 1);
     for (int k = 0; k < 2; k++)
-        CHECK(program_make(&world, r.plan, k ? MATH_TF32 : MATH_FP32, PROGRAM_FUSE_ALL, WIDE_NEVER, &p[k]) ==
-              MNP_OK);
+        CHECK(program_make(&world, r.plan, k ? MATH_TF32 : MATH_FP32, PROGRAM_FUSE_ALL, WIDE_NEVER,
+                           &p[k]) == MNP_OK);
     CHECK(!p[0].reads_fp16 && p[1].reads_fp16 && p[0].count == p[1].count);
     const uint32_t floats = fused_addr(DEV_STORE_PARAM, 0);
     const uint32_t fp16 = fused_addr(DEV_STORE_FP16, 0);

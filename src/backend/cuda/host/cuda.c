@@ -107,9 +107,8 @@ static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out)
     if (status == MNP_OK) {
         x->api = api;
         x->set = set_for(&x->device, o);
-        status =
-            program_make(e, p, o->math, x->set == CUDA_FULL ? PROGRAM_FUSE_ALL : 0, o->wide,
-                         &x->program);
+        status = program_make(e, p, o->math, x->set == CUDA_FULL ? PROGRAM_FUSE_ALL : 0, o->wide,
+                              &x->program);
     }
     if (status == MNP_OK) status = prepare(x);
     if (status != MNP_OK) {
@@ -205,8 +204,8 @@ static mnp_status run_updates(exec *x, exec_io *io, int64_t steps) {
     if (x->ranks) MNP_TRY(bind_ranks(x, x->image.items));
     exec_size_stages(x, x->own_lo, x->own_hi);
     MNP_TRY(exec_check(x,
-                       x->api->steps(x->queue, x->run.at, &x->shape, x->stages,
-                                     x->program.n_stages, steps, !x->opts.uncaptured),
+                       x->api->steps(x->queue, x->run.at, &x->shape, x->stages, x->program.n_stages,
+                                     steps, !x->opts.uncaptured),
                        "a launch"));
     MNP_TRY(exec_fetch(x, io->step, &x->step, sizeof *io->step, "the step"));
     if (x->ranks) MNP_TRY(ranks_wait(x->ranks, x->env, x->api, x->queue));

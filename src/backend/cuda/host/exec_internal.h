@@ -38,10 +38,10 @@ struct exec {
     double *staging;      /* of emitted numbers                  */
     size_t staging_count;
     float milliseconds;
-    cuda_ranks *ranks; /* with the ranks of a job; NULL: this process computes every step alone */
-    step_shape shape;  /* of a step (runtime.cu) */
+    cuda_ranks *ranks;  /* with the ranks of a job; NULL: this process computes every step alone */
+    step_shape shape;   /* of a step (runtime.cu) */
     cuda_stage *stages; /* of the functions that are next; as many as the program has */
-    int64_t arenas;    /* how many functions a pass over the stages takes            */
+    int64_t arenas;     /* how many functions a pass over the stages takes            */
     int64_t own_lo, own_hi; /* functions of the batch that this process computes */
 };
 

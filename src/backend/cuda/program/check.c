@@ -100,10 +100,8 @@ static bool meet(const plan *p, const dev_operand *a, int32_t a_slots, const dev
 static bool writes_into(const plan *p, const dev_instr *a, const dev_instr *b) {
     bool into = false;
     for (int j = 0; j < DEV_OUT; j++) {
-        for (int k = 0; k < DEV_IN; k++)
-            into |= meet(p, &a->out[j], a->wide, &b->in[k], b->wide);
-        for (int k = 0; k < DEV_OUT; k++)
-            into |= meet(p, &a->out[j], a->wide, &b->out[k], b->wide);
+        for (int k = 0; k < DEV_IN; k++) into |= meet(p, &a->out[j], a->wide, &b->in[k], b->wide);
+        for (int k = 0; k < DEV_OUT; k++) into |= meet(p, &a->out[j], a->wide, &b->out[k], b->wide);
     }
     return into;
 }

@@ -148,8 +148,8 @@ static double cycles_of(const plan *p, const dev_instr *ins) {
         if (ins->op == OPCODE_linear_grad) flops *= 2.0;
     } else {
         const dev_operand *kv = &ins->in[ATTENTION_KV];
-        flops = 4.0 * rows * (double)plan_rows(p, (extent)kv->ext, kv->rows) *
-                ins->i[ATTENTION_WIDTH];
+        flops =
+            4.0 * rows * (double)plan_rows(p, (extent)kv->ext, kv->rows) * ins->i[ATTENTION_WIDTH];
         if (ins->op == OPCODE_attention_grad) flops *= 2.5;
     }
     return LEAST + flops / RATE;

@@ -2,9 +2,9 @@
  * themselves, a block each; but a dense layer or an attention that has much to do is a *wide*
  * instruction: a kernel of its own (wide/) takes it for all functions at once and deals its work to
  * all multiprocessors. Stages are what is launched one after the other: a stretch of instructions
- * for functions, or up to DEV_WIDE wide instructions of one kind that do not depend on each other. The
- * reverse pass of a dense layer is two of them: nobody waits for gradients of weights, so these are
- * put off until there are DEV_WIDE.
+ * for functions, or up to DEV_WIDE wide instructions of one kind that do not depend on each other.
+ * The reverse pass of a dense layer is two of them: nobody waits for gradients of weights, so these
+ * are put off until there are DEV_WIDE.
  *
  * A staged program needs an arena for every function, since each stage has all of them. Gradients
  * of weights that wide instructions form are summed over functions in chunks, each in a slot of its

@@ -349,7 +349,9 @@ static void draft_free(env *e, draft *d) {
 static mnp_status draft_stages(env *e, const plan *p, exec_wide wide, const cuda_program *out,
                                draft *d, bool *staged) {
     enum { WIDE_COST = 1000000 }; /* far more than that of functions */
-    MNP_TRY(stages_find(e, p, d->code, d->count, wide == WIDE_ALWAYS, out->updates, d->kind));
+    const stages_how how = {
+        .always = wide == WIDE_ALWAYS, .split = d->wide != NULL, .sums = out->updates};
+    MNP_TRY(stages_find(e, p, d->code, d->count, how, d->kind));
     *staged = false;
     for (int32_t k = 0; k < d->count; k++) {
         if (d->kind[k] == STAGE_FUNCTIONS) continue;

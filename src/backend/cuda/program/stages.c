@@ -65,6 +65,12 @@ static int32_t kind_of(const plan *p, const dev_instr *ins) {
     }
 }
 
+bool stages_whole(const dev_instr *ins) {
+    return ins->op == OPCODE_linear_grad &&
+           (ins->out[LINEAR_GX].present || ins->out[LINEAR_GRES].present) &&
+           (ins->out[LINEAR_GW].present || ins->out[LINEAR_GB].present);
+}
+
 /* ---- gradients of weights -------------------------------------------------------------------- */
 
 /* What writes to a gradient, by its first DEV_OUTER_WORDS words. */
@@ -165,18 +171,19 @@ static bool worth(const plan *p, const dev_instr *code, int32_t count, const int
     return gain > 0;
 }
 
-mnp_status stages_find(env *e, const plan *p, dev_instr *code, int32_t count, bool always,
-                       bool sums, int32_t *kind) {
+mnp_status stages_find(env *e, const plan *p, dev_instr *code, int32_t count, stages_how how,
+                       int32_t *kind) {
     const size_t pieces = (size_t)p->params->words / DEV_OUTER_WORDS + 1;
     uint8_t *writers = env_alloc(e, pieces, sizeof *writers, "a program");
     if (!writers) return MNP_ENOMEM;
-    for (int32_t k = 0; k < count; k++) kind[k] = kind_of(p, &code[k]);
+    for (int32_t k = 0; k < count; k++)
+        kind[k] = how.split && stages_whole(&code[k]) ? STAGE_FUNCTIONS : kind_of(p, &code[k]);
     do {
         memset(writers, 0, pieces);
         note_writers(code, count, kind, writers);
     } while (take_back(code, count, writers, kind));
-    if (!always && !worth(p, code, count, kind)) memset(kind, 0, (size_t)count * sizeof *kind);
-    if (sums) choose_slots(code, count, writers, kind);
+    if (!how.always && !worth(p, code, count, kind)) memset(kind, 0, (size_t)count * sizeof *kind);
+    if (how.sums) choose_slots(code, count, writers, kind);
     env_free(e, writers);
     return MNP_OK;
 }

@@ -55,6 +55,8 @@ mnp_status exec_wait(exec *x);
 /* The mirrors: the caller's words to the device, and back. */
 size_t exec_mirror_bytes(const exec *x);
 mnp_status exec_push(exec *x, exec_io *io);
+/* The mirror's weights as fp16, where the program reads them so. */
+mnp_status exec_push_fp16(exec *x);
 mnp_status exec_pull(exec *x, exec_io *io);
 
 /* Prepares everything a run of `items` functions reads and writes; fills x->run on the device. */

@@ -55,17 +55,21 @@ static void mirrors_of(const exec_io *io, void *out[MIRRORS]) {
     out[0] = io->weights, out[1] = io->moment1, out[2] = io->moment2, out[3] = io->average;
 }
 
+mnp_status exec_push_fp16(exec *x) {
+    if (!x->program.reads_fp16) return MNP_OK;
+    return exec_check(x,
+                      x->api->to_fp16(x->queue, x->mirror[0].at, x->fp16.at, x->fp16_at.at,
+                                      x->plan->params->words),
+                      "a launch");
+}
+
 mnp_status exec_push(exec *x, exec_io *io) {
     void *from[MIRRORS];
     mirrors_of(io, from);
     for (int k = 0; k < MIRRORS; k++)
         if (from[k] && x->mirror[k].at)
             MNP_TRY(exec_send(x, &x->mirror[k], from[k], exec_mirror_bytes(x), "the weights"));
-    if (x->program.reads_fp16 && io->weights)
-        MNP_TRY(exec_check(x,
-                           x->api->to_fp16(x->queue, x->mirror[0].at, x->fp16.at, x->fp16_at.at,
-                                           x->plan->params->words),
-                           "a launch"));
+    if (io->weights) MNP_TRY(exec_push_fp16(x));
     x->pushed = true;
     return exec_wait(x);
 }

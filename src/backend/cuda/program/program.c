@@ -146,7 +146,7 @@ static mnp_status check_step(env *e, const plan *p, cuda_program *out) {
 
 /* ---- small instructions, side by side -------------------------------------------------------- */
 
-_Static_assert((int)SCHEDULE_TOGETHER == (int)DEV_TOGETHER &&
+_Static_assert((int)SCHEDULE_TOGETHER == (int)DEV_TOGETHER && (int)SCHEDULE_WIDE == (int)DEV_WIDE &&
                    (int)SCHEDULE_SPANS >= (int)FUSED_OPERANDS,
                "schedule");
 

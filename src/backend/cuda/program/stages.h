@@ -14,7 +14,6 @@
 #define MNP_CUDA_PROGRAM_STAGES_H
 
 #include "backend/cuda/program/program.h"
-#include "backend/cuda/program/schedule.h"
 
 /* always: wide wherever that can be; else all are STAGE_FUNCTIONS where wide instructions would
  * gain less than their launches cost. split: the reverse passes of dense layers that are to be wide

@@ -7,7 +7,7 @@
  *                           all tests, or those that any of the names selects: an op whose name
  *                           contains it, "ops": all ops, a training run (tiny, paper, general,
  *                           image, gradient, large, bits, precision, shapes, attend, culprit,
- *                           watch, empty, memory, runs;
+ *                           watch, empty, memory, scores, runs;
  *                           nccl: a step through NCCL has the bits of one without), "step": all
  *                           training runs. A name that selects nothing is an error (exit status 2).
  *                           Small: a few functions and steps, for the emulator (tests/emulator).
@@ -304,6 +304,56 @@ static void little_memory(void) {
     with_wide = chosen_wide;
 }
 
+/* log p(y | x, context) of functions of different lengths, for some samples of each. */
+enum { SCORED = 20, SCORED_POINTS = 40, SCORED_SAMPLES = 3 };
+static void score_functions(const char *device, exec_opts o, double *out) {
+    static double x[SCORED * SCORED_POINTS], y[SCORED * SCORED_POINTS];
+    int64_t n[SCORED], m[SCORED];
+    for (int i = 0; i < SCORED; i++) n[i] = SCORED_POINTS - i, m[i] = 7 * i % 19;
+    for (int i = 0; i < SCORED * SCORED_POINTS; i++)
+        x[i] = 0.1 * (i % SCORED_POINTS) - 2, y[i] = sin(2 * x[i] + (double)(i / SCORED_POINTS));
+    const backend *b = backend_find(device);
+    const plan_opts capacity = {SCORED_POINTS, SCORED_POINTS, SCORED_SAMPLES};
+    const process_score_opts how = {.scored = ROWS_REST};
+    model_spec spec;
+    model *of = NULL;
+    graph g;
+    plan *p = NULL;
+    exec *run = NULL;
+    step_block step = {.seed = 3, .bad_item = -1};
+    CHECK(spec_preset(&world, "mnp", "tiny", &spec) == MNP_OK);
+    spec.x_dim = 1;
+    CHECK(model_create(&world, &spec, 5, &of) == MNP_OK);
+    graph_init(&g, &world, &of->params);
+    process_at(spec.kind)->predictive(&g, &of->spec, &how);
+    CHECK(plan_make(&g, &capacity, op_is_step, &p) == MNP_OK);
+    exec_io io = {.weights = of->weights, .step = &step, .samples = SCORED_SAMPLES, .n = n, .m = m};
+    io.feed[0] = x, io.feed[1] = y, io.feed_stride[0] = io.feed_stride[1] = SCORED_POINTS;
+    io.emit[PREDICTIVE_LOGLIK] = out, io.emit_stride[PREDICTIVE_LOGLIK] = SCORED_SAMPLES;
+    const mnp_status status = b->compile(&world, p, &o, &run);
+    if (status != MNP_OK || b->run(run, &io, SCORED, 1) != MNP_OK)
+        check_bad(__FILE__, __LINE__, world.error);
+    if (run) b->destroy(run);
+    plan_destroy(p);
+    graph_free(&g);
+    model_destroy(of);
+}
+
+/* A program without an update, of more functions than the emulated GPU has arenas. */
+static void scores(void) {
+    static double cpu[SCORED * SCORED_SAMPLES], gpu[SCORED * SCORED_SAMPLES];
+    const exec_opts o = {.math = MATH_TF32, .general = with_general, .wide = with_wide};
+    score_functions("cpu", (exec_opts){.slots = 1}, cpu);
+    score_functions("cuda", o, gpu);
+    double worst = 0;
+    for (int i = 0; i < SCORED * SCORED_SAMPLES; i++) {
+        const double off = fabs(gpu[i] - cpu[i]) / (1 + fabs(cpu[i]));
+        if (!(off <= worst)) worst = off;
+    }
+    printf("     scores of %d functions off by %.2e\n", SCORED, worst);
+    CHECK(worst < 5e-3);
+}
+
 /* Two runs, one captured and one not, one step by step: the same bits. */
 static void same_bits_of(const char *preset, int64_t batch, int64_t steps) {
     training a, b, c;
@@ -581,6 +631,7 @@ static const training_run training_runs[] = {
     {"runs", runs_at_once},       {"general", general_steps}, {"sleep", sleep_steps},
     {"prefix", prefix_steps},     {"shapes", shape_steps},    {"attend", attend_steps},
     {"watch", watch_steps},       {"empty", empty_contexts},  {"memory", little_memory},
+    {"scores", scores},
 };
 enum { TRAINING_RUNS = sizeof training_runs / sizeof *training_runs };
 

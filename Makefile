@@ -95,7 +95,8 @@ endif
 # one for compute capability 9.0, and the general one, in two halves, for 8.0 and later, which the
 # driver compiles when a GPU first runs it, unless CUDA_ALL=1 compiles it here.
 CU_SRC     := $(wildcard src/backend/cuda/*/*.cu)
-CU_GENERAL := $(addprefix src/backend/cuda/,kernels/functions.cu kernels/update.cu wide/linear.cu wide/weights.cu wide/attention.cu)
+CU_GENERAL := $(addprefix src/backend/cuda/,kernels/functions.cu kernels/update.cu \
+    wide/linear.cu wide/weights.cu wide/attention.cu)
 CUDA   ?= $(if $(CU_SRC),$(if $(strip $(INSTRUMENT) $(filter 1,$(PORTABLE))),,$(HAVE_NVCC)))
 CUDA_ALL  ?= 0
 CUDA_EACH := 80 90 100 120 # code for one also runs on later minor versions

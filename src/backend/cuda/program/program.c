@@ -1,7 +1,10 @@
 /* program.c: see program.h. The passes in order: find fused parts (fuse/fuse.h), put operands into
  * instructions, choose the precision of products, find wide instructions (stages.h), set small ones
- * side by side (schedule.h).
- * check.h has what each needs and leaves.
+ * side by side (schedule.h). check.h has what each leaves.
+ *
+ * Where there are wide instructions the draft is made twice: first to find them, then with their
+ * reverse passes in two pieces and a place of its own for each value.
+ *
  * The first instruction that writes a weight's gradient overwrites, so slots need no zeroing. The
  * reverse pass of a small dense layer becomes two instructions: only the input's gradient is waited
  * for. */

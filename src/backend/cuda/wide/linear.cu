@@ -26,22 +26,37 @@ struct LinearRoom {
     int ring, stages, bytes;
 };
 
-/* Two blocks have room on a multiprocessor of compute capability 9.0, or one that takes all of it; others
- * stages. */
+/* What a block may take: in the full set two have room on a multiprocessor, or one that has it all;
+ * in the general set there is one, and that has no more. */
 enum {
-    LINEAR_HALF = TARGET_SHARED < 163 * 1024 ? TARGET_SHARED - 1024 : 112 * 1024,
-    LINEAR_WHOLE = 224 * 1024
+    LINEAR_HALF = TARGET_PARTS ? 112 * 1024 : TARGET_SHARED,
+    LINEAR_WHOLE = TARGET_PARTS ? 224 * 1024 : TARGET_SHARED
 };
 
-/* As many stages as there is room for: copies take a microsecond, and nothing else hides them.
- * blocks: of the launch; where each has a multiprocessor of its own it may take all of it. */
-template <class E> WIDE_FN LinearRoom room_of(int depth, int blocks) {
-    const bool alone = TARGET_PARTS && blocks <= WIDE_LINEAR_SLOTS / 2;
+/* As many stages as there is room for, and no fewer than wait_piece() knows: copies take a
+ * microsecond, and nothing else hides them. blocks: of the launch; where each has a multiprocessor
+ * of its own it may take all of it, and where the weights that stay leave no room for a ring in the
+ * half, it does so in any case. */
+template <class E> constexpr WIDE_FN LinearRoom room_of(int depth, int blocks) {
+    const bool alone = blocks <= WIDE_LINEAR_SLOTS / 2;
     const int ring = LINEAR_HEAD + (depth + LINEAR_K - 1) / LINEAR_K * E::PANEL;
     const int most = ((alone ? (int)LINEAR_WHOLE : (int)LINEAR_HALF) / 4 - ring) / E::STAGE;
     const int stages = most > 5 ? 6 : most > 3 ? 4 : most > 1 ? most : 3;
     return {ring, stages, (ring + stages * E::STAGE) * 4};
 }
+
+template <class E> constexpr WIDE_FN bool fits(int depth) {
+    return room_of<E>(depth, 1).bytes <= (int)TARGET_SHARED &&
+           room_of<E>(depth, WIDE_LINEAR_SLOTS).bytes <= (int)TARGET_SHARED;
+}
+static_assert(fits<WarpTiles<FORWARD, DEV_TF32>>(0) && fits<WarpTiles<TO_X, DEV_TF32>>(0),
+              "warps keep no weights");
+#if TARGET_PARTS
+static_assert(fits<GroupTiles<FORWARD, 2, false>>(WIDE_LINEAR_DEEP) &&
+                  fits<GroupTiles<FORWARD, 1, false>>(WIDE_LINEAR_DEEP) &&
+                  fits<GroupTiles<TO_X, 2, true>>(0) && fits<GroupTiles<TO_X, 1, true>>(0),
+              "the deepest weights that stay, and those that do not");
+#endif
 
 using ForwardPart = LinearPart<LINEAR_X>;
 using ToXPart = LinearPart<LINEAR_GRAD_X>;

@@ -7,9 +7,8 @@
 #ifndef MNP_CUDA_WIDE_LINEAR_ROWS_CUH
 #define MNP_CUDA_WIDE_LINEAR_ROWS_CUH
 
-#include "backend/cuda/device/resident.cuh"
+#include "backend/cuda/wide/layers.cuh"
 #include "backend/cuda/wide/linear.h"
-#include "backend/cuda/wide/wide.cuh"
 
 enum { LINEAR_THREADS = 256, LINEAR_ROWS = WIDE_LINEAR_ROWS, LINEAR_WIDTH = 128 };
 /* Values of k of a piece, and its stride: of eight rows each lies in other banks. */
@@ -17,21 +16,6 @@ enum { LINEAR_K = 32, LINEAR_PITCH = LINEAR_K + 4, LINEAR_A = LINEAR_ROWS * LINE
 /* A thread copies a quad of every 32nd row. */
 enum { LINEAR_QUADS = LINEAR_K / 4, LINEAR_STEP = LINEAR_THREADS / LINEAR_QUADS };
 enum { LINEAR_COUNT = LINEAR_ROWS / LINEAR_STEP };
-
-FN int lane_of_warp() {
-    return (int)threadIdx.x % 32;
-}
-FN int warp_of_block() {
-    return (int)threadIdx.x / 32;
-}
-
-FN float4 sum4(const float4 &a, const float4 &b) {
-    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
-}
-/* What the ReLU lets through of v: its own output is h. */
-FN float4 masked4(const float4 &v, const float4 &h) {
-    return make_float4(h.x > 0 ? v.x : 0, h.y > 0 ? v.y : 0, h.z > 0 ? v.z : 0, h.w > 0 ? v.w : 0);
-}
 
 struct FunctionRow {
     int function, row;

@@ -322,7 +322,7 @@ setup:
 	@$(SET_UP)
 examples: $(EXAMPLES)
 fuzzers: $(FUZZERS)
-tests-built: $(TEST_BUILT) $(if $(filter %/test_emulator.sh %/test_emulator_general.sh %/test_emulator_wide.sh %/test_extend.sh %/test_kernels.sh,$(TEST_PROGRAMS)),$(EMULATOR)) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB) $(if $(findstring tests/e2e/,$(TEST_PROGRAMS)),all $(EXAMPLES))
+tests-built: $(TEST_BUILT) $(if $(filter %/test_emulator.sh %/test_emulator_general.sh %/test_emulator_wide.sh %/test_emulator_wide_general.sh %/test_extend.sh %/test_kernels.sh,$(TEST_PROGRAMS)),$(EMULATOR)) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB) $(if $(findstring tests/e2e/,$(TEST_PROGRAMS)),all $(EXAMPLES))
 
 # only what it shows: the kernels for a GPU alone take two minutes
 demo: $(MNP)

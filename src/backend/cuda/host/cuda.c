@@ -93,6 +93,11 @@ static int set_for(const cuda_device_info *device, const exec_opts *o) {
     return o->math == MATH_FP32 || o->math == MATH_MIXED ? CUDA_GENERAL_FP32 : CUDA_GENERAL_16;
 }
 
+/* The half of the general set for fp32 takes all products so, those of mixed too: none are wide. */
+static exec_wide wide_for(int set, const exec_opts *o) {
+    return set == CUDA_GENERAL_FP32 ? WIDE_NEVER : o->wide;
+}
+
 static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out) {
     *out = NULL;
     exec *x = env_alloc(e, 1, sizeof *x, "a compiled plan");
@@ -107,8 +112,8 @@ static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out)
     if (status == MNP_OK) {
         x->api = api;
         x->set = set_for(&x->device, o);
-        status = program_make(e, p, o->math, x->set == CUDA_FULL ? PROGRAM_FUSE_ALL : 0, o->wide,
-                              &x->program);
+        status = program_make(e, p, o->math, x->set == CUDA_FULL ? PROGRAM_FUSE_ALL : 0,
+                              wide_for(x->set, o), &x->program);
     }
     if (status == MNP_OK) status = prepare(x);
     if (status != MNP_OK) {

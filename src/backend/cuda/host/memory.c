@@ -135,7 +135,7 @@ static int32_t blocks_of(int32_t kind, const wide_op *op, const wide_launch *l) 
     case STAGE_LINEAR_TO_X:
         return wide_linear_to_x_blocks(op, l->items);
     case STAGE_LINEAR_TO_W:
-        return wide_weights_blocks(op, l->items, l->chunks);
+        return wide_weights_blocks(op, l->chunks);
     case STAGE_ATTENTION:
         return wide_attention_blocks(op, l->items, l->math);
     default:

@@ -48,7 +48,9 @@ static bool attention_can(const plan *p, const dev_instr *ins) {
     return can;
 }
 
+/* In fp32 none: products take three times as long, and nothing else would be gained. */
 static int32_t kind_of(const plan *p, const dev_instr *ins) {
+    if (ins->math == DEV_FP32) return STAGE_FUNCTIONS;
     switch (ins->op) {
     case OPCODE_linear:
         return linear_can(ins) ? STAGE_LINEAR : STAGE_FUNCTIONS;

@@ -39,7 +39,7 @@ FN void fetch_queries(uint32_t q[M][DEPTH / 16][4], const Rows16 &x, const Head1
 }
 
 /* Keys at once, by eights: what there are registers for. */
-template <int DEPTH, int M> constexpr int EIGHTS_OF_KEYS = DEPTH * M >= 64 ? 2 : 4;
+template <int DEPTH, int M> constexpr int EIGHTS_OF_KEYS = DEPTH *M >= 64 ? 2 : 4;
 
 /* p (16 M, 8 N): products of the queries q with 8 N keys, of which `left` exist. */
 template <int DEPTH, int M, int N>
@@ -194,6 +194,6 @@ FN void forward_team(const wide_launch &l, const wide_op &op, const attention16_
 
 /* Keys and values of all teams of a block: as many rows as it has threads. */
 template <int DEPTH>
-constexpr int FORWARD16_BYTES = 32 * ATTENTION_FORWARD_WARPS * PAIR_BYTES<DEPTH>;
+constexpr int FORWARD16_BYTES = 32 * ATTENTION_FORWARD_WARPS *PAIR_BYTES<DEPTH>;
 
 #endif

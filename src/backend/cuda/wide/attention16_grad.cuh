@@ -29,9 +29,9 @@ template <int DEPTH> constexpr int PASSING_QUADS = OWN_QUADS<DEPTH> *PASSING16<D
  *   largest |g| of each warp; where all rows are there at once, dS (keys, SCORES_BYTES) too. */
 enum { SCORES_BYTES = 2 * ROWS16 + 16, START_BYTES = 16 };
 template <int DEPTH, bool ONCE>
-constexpr int GRAD16_BYTES = (ROWS16 + (ONCE ? ROWS16 : PASSING16<DEPTH>)) * PAIR_BYTES<DEPTH> +
-                             ROWS16 * START_BYTES + 4 * ATTENTION_WARPS +
-                             (ONCE ? ROWS16 * SCORES_BYTES : 0);
+constexpr int GRAD16_BYTES =
+    (ROWS16 + (ONCE ? ROWS16 : PASSING16<DEPTH>)) * PAIR_BYTES<DEPTH> + ROWS16 *START_BYTES +
+    4 * ATTENTION_WARPS + (ONCE ? ROWS16 * SCORES_BYTES : 0);
 
 /* What g is multiplied by, a power of two, so that the largest is between 1/2 and 1: dS is at most
  * 2 depth |v| then. back = 1 / by. */
@@ -389,8 +389,7 @@ FN void grad_once(const wide_launch &l, const wide_op &op, const attention16_dea
     const Quads<DEPTH> quads(x.team);
     const int row0 = x.team.rank / 32 * 16, lane = threadIdx.x % 32;
     put_keys<DEPTH, OWN_QUADS<DEPTH>>(x.own, x.k, quads, w.dh, 0, w.nk);
-    const float most =
-        put_queries<DEPTH, OWN_QUADS<DEPTH>>(x.passing, x.q, quads, x.team, 0, 0.0f);
+    const float most = put_queries<DEPTH, OWN_QUADS<DEPTH>>(x.passing, x.q, quads, x.team, 0, 0.0f);
     const float back = grad_scale(most).back;
     team_sync<ATTENTION_WARPS>(x.team);
     if (row0 < w.nk) {
@@ -468,9 +467,8 @@ FN void grad_queries(const wide_launch &l, const wide_op &op, const attention16_
     clear<DEPTH / 8>(sum[0]);
 #pragma unroll
     for (int k = 0; k < 4; k++)
-        start[k >> 1][k & 1] =
-            load_float(start_of(x.q.starts, begins + (k & 1) * 8 + (int)threadIdx.x % 32 / 4) +
-                       (k >> 1) * 16);
+        start[k >> 1][k & 1] = load_float(
+            start_of(x.q.starts, begins + (k & 1) * 8 + (int)threadIdx.x % 32 / 4) + (k >> 1) * 16);
 #pragma unroll 1
     for (int from = 0; from < w.nk; from += passing) {
         if (from > 0) team_sync<ATTENTION_WARPS>(x.team);

@@ -84,8 +84,7 @@ FN void fetch_rows(float4 v[COUNT], const Rows16 &x, const Quads<DEPTH> &at, int
     const float *p = x.row(from + at.row) + at.column;
     const unsigned step = at.rows * x.ld;
 #pragma unroll
-    for (int k = 0; k < COUNT; k++)
-        v[k] = k * at.rows < left ? get4(p + k * step) : zero4();
+    for (int k = 0; k < COUNT; k++) v[k] = k * at.rows < left ? get4(p + k * step) : zero4();
 }
 FN void put_quad(uint32_t at, float4 v, float f) {
     store_pair(at, pack_fp16(f * v.x, f * v.y), pack_fp16(f * v.z, f * v.w));
@@ -141,8 +140,7 @@ FN int lane_eight(int pitch) {
 /* Results of two neighbouring products as a left operand over their 16 columns. */
 FN void results_left(uint32_t a[4], const float c[2][4]) {
 #pragma unroll
-    for (int j = 0; j < 4; j++)
-        a[j] = pack_fp16(c[j >> 1][j % 2 * 2], c[j >> 1][j % 2 * 2 + 1]);
+    for (int j = 0; j < 4; j++) a[j] = pack_fp16(c[j >> 1][j % 2 * 2], c[j >> 1][j % 2 * 2 + 1]);
 }
 
 /* sum (16 M, DEPTH) += a (16 M, 16) rows (16, DEPTH); at: the lane's place in the rows. */

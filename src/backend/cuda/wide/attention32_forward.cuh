@@ -27,8 +27,8 @@ template <int DEPTH> FN void softmax_scale(Softmax<DEPTH> &r, int i, float keep)
 
 /* p (16, 32): products of the queries q with 32 keys, of which `left` exist. */
 template <int DEPTH>
-FN void query_products(float p[4][4], const Queries<DEPTH> &held, const float *q,
-                       const float *k, int left) {
+FN void query_products(float p[4][4], const Queries<DEPTH> &held, const float *q, const float *k,
+                       int left) {
 #pragma unroll
     for (int j = 0; j < 16; j++) p[j >> 2][j & 3] = 0.0f;
 #pragma unroll
@@ -45,15 +45,13 @@ FN void query_products(float p[4][4], const Queries<DEPTH> &held, const float *q
     if (left >= 32) return;
 #pragma unroll
     for (int j = 0; j < 16; j++)
-        if ((j >> 2) * 8 + (int)threadIdx.x % 4 * 2 + (j & 1) >= left)
-            p[j >> 2][j & 3] = -INFINITY;
+        if ((j >> 2) * 8 + (int)threadIdx.x % 4 * 2 + (j & 1) >= left) p[j >> 2][j & 3] = -INFINITY;
 }
 
 /* Products become weights, 2^(scale (p - top)). `top` follows the largest product only when that
  * is far above it, which is seldom after the first keys: weights of up to 2^SLACK are as good as
  * those of up to 1, and what was summed need not be scaled. All lanes of a row have the same. */
-template <int DEPTH>
-FN void products_to_weights(Softmax<DEPTH> &r, float p[4][4], float scale) {
+template <int DEPTH> FN void products_to_weights(Softmax<DEPTH> &r, float p[4][4], float scale) {
     const float slack = __fdividef(SLACK, scale);
     float most[2];
     bool far = false;
@@ -85,8 +83,8 @@ FN void products_to_weights(Softmax<DEPTH> &r, float p[4][4], float scale) {
 
 /* 32 keys and values, of which `left` exist; q: the lane's place in the warp's rows. */
 template <int DEPTH>
-FN void forward_step(Softmax<DEPTH> &r, const Queries<DEPTH> &held, const float *q,
-                     const float *k, const float *v, int left, float scale) {
+FN void forward_step(Softmax<DEPTH> &r, const Queries<DEPTH> &held, const float *q, const float *k,
+                     const float *v, int left, float scale) {
     float p[4][4];
     query_products<DEPTH>(p, held, q, k + at_across<DEPTH>(), left);
     products_to_weights<DEPTH>(r, p, scale);
@@ -127,8 +125,7 @@ FN void softmax_meet(Softmax<DEPTH> &r, const Attended &w, const Part &mine, flo
 #pragma unroll
             for (int j = 0; j < DEPTH / 4; j++)
                 r.o[j >> 1][2 * i + (j & 1)] +=
-                    f *
-                    *meeting_at(stages, w, part, WORDS, 4 + (j >> 1) * 4 + 2 * i + (j & 1));
+                    f * *meeting_at(stages, w, part, WORDS, 4 + (j >> 1) * 4 + 2 * i + (j & 1));
         }
 }
 
@@ -169,8 +166,7 @@ FN void pad_store(const Attended &w, const wide_op &op) {
     }
 }
 
-template <int DEPTH>
-OP_FN void forward_units(const Attended &w, const wide_op &op) {
+template <int DEPTH> OP_FN void forward_units(const Attended &w, const wide_op &op) {
     __builtin_assume(__isShared(&w));
     constexpr int P = PITCH<DEPTH>, APART = TILE<DEPTH> * P, STEP = ATTENTION_STEP;
     const attention_deal &d = w.deal;
@@ -199,8 +195,8 @@ OP_FN void forward_units(const Attended &w, const wide_op &op) {
         const float *x = stages + (k & 1) * 2 * APART + mine.tile_at * P;
 #pragma unroll 1
         for (int s = mine.part * STEP; s < min(left, d.tile); s += d.parts * STEP)
-            forward_step<DEPTH>(r, held, rows + at_left<DEPTH>(), x + s * P,
-                                         x + APART + s * P, left - s, scale);
+            forward_step<DEPTH>(r, held, rows + at_left<DEPTH>(), x + s * P, x + APART + s * P,
+                                left - s, scale);
     }
     copy_wait<0>();
     __syncthreads();

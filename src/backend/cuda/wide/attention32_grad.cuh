@@ -73,8 +73,7 @@ FN void own_starts(OwnStarts &s, const Attended &w, const Part &mine, const wide
         const float *q = x + in * PITCH<DEPTH> + t;
         float4 was[DEPTH / 16];
         float sum = 0.0f;
-        s.lse[k] =
-            LOG2E * (has ? __ldcg(wide_at(lse, u.b) + (int64_t)row * w.H + u.h) : INFINITY);
+        s.lse[k] = LOG2E * (has ? __ldcg(wide_at(lse, u.b) + (int64_t)row * w.H + u.h) : INFINITY);
 #pragma unroll
         for (int c = 0; c < DEPTH / 16; c++) /* all loads first */
             was[c] = has && c * 16 + t < w.dh ? get4(o + c * 16) : zero4();
@@ -90,8 +89,8 @@ FN void own_starts(OwnStarts &s, const Attended &w, const Part &mine, const wide
 /* p = x x', d = y y' over 16 rows of the other side; rows and other are the lane's places of x, y
  * lies `apart` and `other_apart` words further. */
 template <int DEPTH, bool KEYS>
-FN void grad_products(GradSums<DEPTH, KEYS> &r, const GradRows<DEPTH> own[2],
-                      const float *rows, int apart, const float *other, int other_apart) {
+FN void grad_products(GradSums<DEPTH, KEYS> &r, const GradRows<DEPTH> own[2], const float *rows,
+                      int apart, const float *other, int other_apart) {
 #pragma unroll
     for (int j = 0; j < 8; j++) r.p[j >> 2][j & 3] = r.d[j >> 2][j & 3] = 0.0f;
 #pragma unroll
@@ -127,14 +126,12 @@ FN void weights_of_keys(GradSums<DEPTH, true> &r, float scale, const float *star
         const float4 s = ld4(starts + n * 16 + threadIdx.x % 4 * 4);
 #pragma unroll
         for (int j = 0; j < 4; j++)
-            grad_weight(r.p[n][j], r.d[n][j], scale, j & 1 ? s.z : s.x,
-                        j & 1 ? s.w : s.y);
+            grad_weight(r.p[n][j], r.d[n][j], scale, j & 1 ? s.z : s.x, j & 1 ? s.w : s.y);
     }
 }
 /* Keys are the other side, of which `left` exist: the others have no weight. */
 template <int DEPTH>
-FN void weights_of_queries(GradSums<DEPTH, false> &r, float scale, const OwnStarts &s,
-                           int left) {
+FN void weights_of_queries(GradSums<DEPTH, false> &r, float scale, const OwnStarts &s, int left) {
     if (left < 16)
 #pragma unroll
         for (int j = 0; j < 8; j++)
@@ -194,8 +191,7 @@ FN void grad_store(const float sum[DEPTH / 8][4], float factor, int row0, int ro
 #pragma unroll
         for (int c = 0; c < DEPTH / 16; c++) {
             if (plus) was[c] = add4(was[c], 1.0f, ld4(plus + in * PITCH<DEPTH> + c * 16 + t));
-            if (c * 16 + t < dh)
-                set4(out + c * 16, add4(was[c], factor, result_four(sum, c, k)));
+            if (c * 16 + t < dh) set4(out + c * 16, add4(was[c], factor, result_four(sum, c, k)));
         }
     }
 }
@@ -231,13 +227,13 @@ FN void warp_store(const GradSums<DEPTH, KEYS> &r, const Attended &w, const Part
     const float factor = w.scale;
     float *to = wide_at(out.v, u.b) + u.h * w.dh;
     if constexpr (KEYS) {
-        grad_store<DEPTH>(r.sum[0], factor, mine.row, u.nk, w.dh, nullptr,
-                             to + op.i[DATT_KCOL], out.v.ld, out.add);
-        grad_store<DEPTH>(r.sum[1], 1.0f, mine.row, u.nk, w.dh, nullptr,
-                             to + op.i[DATT_VCOL], out.v.ld, out.add);
+        grad_store<DEPTH>(r.sum[0], factor, mine.row, u.nk, w.dh, nullptr, to + op.i[DATT_KCOL],
+                          out.v.ld, out.add);
+        grad_store<DEPTH>(r.sum[1], 1.0f, mine.row, u.nk, w.dh, nullptr, to + op.i[DATT_VCOL],
+                          out.v.ld, out.add);
     } else {
-        grad_store<DEPTH>(r.sum[0], factor, mine.row, u.nq, w.dh, g, to + op.i[DATT_QCOL],
-                             out.v.ld, out.add);
+        grad_store<DEPTH>(r.sum[0], factor, mine.row, u.nq, w.dh, g, to + op.i[DATT_QCOL], out.v.ld,
+                          out.add);
     }
 }
 
@@ -252,8 +248,7 @@ template <int DEPTH, bool KEYS> FN void tile_copy(const Attended &w, int tile, f
         rows_copy<DEPTH, false, OF_K, OF_V, -1>(w, w.deal.tile, tile * w.deal.tile, to, APART);
 }
 
-template <int DEPTH, bool KEYS>
-OP_FN void grad_units(const Attended &w, const wide_op &op) {
+template <int DEPTH, bool KEYS> OP_FN void grad_units(const Attended &w, const wide_op &op) {
     __builtin_assume(__isShared(&w));
     constexpr int P = PITCH<DEPTH>, APART = TILE<DEPTH> * P, STEP = ATTENTION_GRAD_STEP;
     constexpr int OWN_APART = ROOM<DEPTH, true> * P, TENSORS = KEYS ? 3 : 2;
@@ -301,7 +296,7 @@ OP_FN void grad_units(const Attended &w, const wide_op &op) {
         for (int s = mine.part * STEP; s < min(left, d.tile); s += d.parts * STEP) {
             const float *x = stage + (mine.tile_at + s) * P;
             grad_products<DEPTH, KEYS>(r, own, rows + at_left<DEPTH>(), OWN_APART,
-                                                x + at_across<DEPTH>(), APART);
+                                       x + at_across<DEPTH>(), APART);
             if constexpr (KEYS)
                 weights_of_keys<DEPTH>(r, scale, starts + 2 * (mine.tile_at + s));
             else
@@ -312,12 +307,10 @@ OP_FN void grad_units(const Attended &w, const wide_op &op) {
     copy_wait<0>();
     __syncthreads();
     if (d.parts > 1) grad_meet<DEPTH, KEYS>(r, w, mine, stages);
-    if (mine.live && mine.part == 0)
-        warp_store<DEPTH, KEYS>(r, w, mine, op, rows + OWN_APART);
+    if (mine.live && mine.part == 0) warp_store<DEPTH, KEYS>(r, w, mine, op, rows + OWN_APART);
 }
 
 template <int DEPTH>
-constexpr int GRAD_WORDS = (2 * ROOM<DEPTH, true> + 6 * TILE<DEPTH>)*PITCH<DEPTH> +
-                           2 * TILE<DEPTH>;
+constexpr int GRAD_WORDS = (2 * ROOM<DEPTH, true> + 6 * TILE<DEPTH>)*PITCH<DEPTH> + 2 * TILE<DEPTH>;
 
 #endif

@@ -178,8 +178,7 @@ FN void make_left(FragA<DEV_FP32> &f, const float x[2][4]) {
  * shared memory each time. rows: the lane's place; c: which 16 numbers. */
 template <int DEPTH, bool HOLD> struct HeldRows { float x[DEPTH / 8][4]; };
 template <int DEPTH> struct HeldRows<DEPTH, false> {};
-template <int DEPTH, bool HOLD>
-FN void hold_rows(HeldRows<DEPTH, HOLD> &held, const float *rows) {
+template <int DEPTH, bool HOLD> FN void hold_rows(HeldRows<DEPTH, HOLD> &held, const float *rows) {
     if constexpr (HOLD)
 #pragma unroll
         for (int c = 0; c < DEPTH / 16; c++) load_left(&held.x[2 * c], rows + c * 16);

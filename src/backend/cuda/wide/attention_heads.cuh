@@ -48,8 +48,7 @@ FN void grad_zero(const wide_launch &l, const wide_op &op, const wide_operand &v
     const int first = blocks * x.D == v.ld ? least : 0; /* rows before it are written whole */
     float *to = wide_at(v, b);
     const int end = rows_of(l, v, b) * v.ld;
-    for (int i = first * v.ld + (share * t.size + t.rank) * 4; i < end;
-         i += shares * t.size * 4) {
+    for (int i = first * v.ld + (share * t.size + t.rank) * 4; i < end; i += shares * t.size * 4) {
         const int row = i / v.ld, column = i % v.ld; /* blocks and rows are made of quads */
         if (!x.has(row, column)) set4(to + i, zero4());
     }

@@ -26,16 +26,37 @@ struct LinearRoom {
     int ring, stages, bytes;
 };
 
-/* Two blocks have room on a multiprocessor of compute capability 9.0, if need be with a ring of two
- * stages. */
-enum { LINEAR_HALF = 112 * 1024 };
+/* What a block may take: in the full set two have room on a multiprocessor, or one that has it all;
+ * in the general set there is one, and that has no more. */
+enum {
+    LINEAR_HALF = TARGET_PARTS ? 112 * 1024 : TARGET_SHARED,
+    LINEAR_WHOLE = TARGET_PARTS ? 224 * 1024 : TARGET_SHARED
+};
 
-template <class E> WIDE_FN LinearRoom room_of(int depth) {
+/* As many stages as there is room for, and no fewer than wait_piece() knows: copies take a
+ * microsecond, and nothing else hides them. blocks: of the launch; where each has a multiprocessor
+ * of its own it may take all of it, and where the weights that stay leave no room for a ring in the
+ * half, it does so in any case. */
+template <class E> constexpr WIDE_FN LinearRoom room_of(int depth, int blocks) {
+    const bool alone = blocks <= WIDE_LINEAR_SLOTS / 2;
     const int ring = LINEAR_HEAD + (depth + LINEAR_K - 1) / LINEAR_K * E::PANEL;
-    const int two = (ring + 2 * E::STAGE) * 4, three = two + E::STAGE * 4;
-    const bool tight = two <= LINEAR_HALF && three > LINEAR_HALF;
-    return {ring, tight ? 2 : 3, tight ? two : three};
+    const int most = ((alone ? (int)LINEAR_WHOLE : (int)LINEAR_HALF) / 4 - ring) / E::STAGE;
+    const int stages = most > 5 ? 6 : most > 3 ? 4 : most > 1 ? most : 3;
+    return {ring, stages, (ring + stages * E::STAGE) * 4};
 }
+
+template <class E> constexpr WIDE_FN bool fits(int depth) {
+    return room_of<E>(depth, 1).bytes <= (int)TARGET_SHARED &&
+           room_of<E>(depth, WIDE_LINEAR_SLOTS).bytes <= (int)TARGET_SHARED;
+}
+static_assert(fits<WarpTiles<FORWARD, DEV_TF32>>(0) && fits<WarpTiles<TO_X, DEV_TF32>>(0),
+              "warps keep no weights");
+#if TARGET_PARTS
+static_assert(fits<GroupTiles<FORWARD, 2, false>>(WIDE_LINEAR_DEEP) &&
+                  fits<GroupTiles<FORWARD, 1, false>>(WIDE_LINEAR_DEEP) &&
+                  fits<GroupTiles<TO_X, 2, true>>(0) && fits<GroupTiles<TO_X, 1, true>>(0),
+              "the deepest weights that stay, and those that do not");
+#endif
 
 using ForwardPart = LinearPart<LINEAR_X>;
 using ToXPart = LinearPart<LINEAR_GRAD_X>;
@@ -195,7 +216,7 @@ template <class E> FN void forward_tiles(const ForwardPart &part, int n0) {
     const int column = (int)threadIdx.x;
     if (column < E::COLUMNS)
         linear_head().bias[column] = global_word(b.p + n0 + column, b.p && n0 + column < b.ld);
-    place_ring(room_of<E>(part.op().in[LINEAR_X].ld));
+    place_ring(room_of<E>(part.op().in[LINEAR_X].ld, part.l.blocks[part.l.count]));
     E engine(part.op().in[LINEAR_W], n0);
     PlainRows rows(part, part.op().in[LINEAR_X]);
     multiply_tiles(
@@ -205,7 +226,7 @@ template <class E> FN void forward_tiles(const ForwardPart &part, int n0) {
 
 /* panels: how many blocks share dres of the same tiles; 0: it is not asked for, or given. */
 template <class E> FN void to_x_tiles(const ToXPart &part, int n0, int panels) {
-    place_ring(room_of<E>(part.op().in[LINEAR_GRAD_G].ld));
+    place_ring(room_of<E>(part.op().in[LINEAR_GRAD_G].ld, part.l.blocks[part.l.count]));
     E engine(part.op().in[LINEAR_GRAD_W], n0);
     MaskedRows rows(part, part.op().in[LINEAR_GRAD_G], part.op().in[LINEAR_GRAD_H]);
     multiply_tiles(
@@ -277,24 +298,24 @@ __global__ void __launch_bounds__(LINEAR_THREADS, 2)
 /* ---- for the host ---------------------------------------------------------------------------- */
 
 /* Bytes of shared memory that an instruction's blocks want. */
-template <int HOW, int MATH> static int bytes_of(const wide_op *op, int items) {
+template <int HOW, int MATH> static int bytes_of(const wide_op *op, int items, int blocks) {
     const int depth = op->in[HOW == FORWARD ? (int)LINEAR_X : (int)LINEAR_GRAD_G].ld;
     const int width =
         (HOW == FORWARD ? wide_linear_forward(op, items) : wide_linear_to_x(op, items)).width;
 #if TARGET_PARTS
     switch (engine_for<HOW, MATH>(depth, width)) {
     case WIDE_STAYS:
-        return room_of<GroupTiles<HOW, 2, false>>(depth).bytes;
+        return room_of<GroupTiles<HOW, 2, false>>(depth, blocks).bytes;
     case NARROW_STAYS:
-        return room_of<GroupTiles<HOW, 1, false>>(depth).bytes;
+        return room_of<GroupTiles<HOW, 1, false>>(depth, blocks).bytes;
     case WIDE_COMES:
-        return room_of<GroupTiles<TO_X, 2, true>>(depth).bytes;
+        return room_of<GroupTiles<TO_X, 2, true>>(depth, blocks).bytes;
     case NARROW_COMES:
-        return room_of<GroupTiles<TO_X, 1, true>>(depth).bytes;
+        return room_of<GroupTiles<TO_X, 1, true>>(depth, blocks).bytes;
     }
 #endif
     (void)width; /* warps take any */
-    return room_of<WarpTiles<HOW, MATH>>(depth).bytes;
+    return room_of<WarpTiles<HOW, MATH>>(depth, blocks).bytes;
 }
 
 template <int HOW, int MATH, class KERNEL>
@@ -303,7 +324,7 @@ static void launch_linear(KERNEL *kernel, const wide_launch *launch, cudaStream_
     if (blocks == 0) return;
     int bytes = 0;
     for (int j = 0; j < launch->count; j++) {
-        const int more = bytes_of<HOW, MATH>(&launch->op[j], launch->items);
+        const int more = bytes_of<HOW, MATH>(&launch->op[j], launch->items, blocks);
         if (more > bytes) bytes = more;
     }
     launch_as(launch_of(blocks, LINEAR_THREADS, (size_t)bytes, stream), false, true, kernel,

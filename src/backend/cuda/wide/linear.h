@@ -15,7 +15,7 @@
  * weights come piece by piece, and need little room). Panels are narrow where wide ones would be
  * fewer than _FEW blocks. */
 enum { WIDE_LINEAR_ROWS = 128, WIDE_LINEAR_SLOTS = 264 };
-enum { WIDE_LINEAR_ONE = 128, WIDE_LINEAR_DEEP = 256, WIDE_LINEAR_FEW = 96 };
+enum { WIDE_LINEAR_ONE = 128, WIDE_LINEAR_DEEP = 256, WIDE_LINEAR_FEW = 200 };
 
 WIDE_FN int32_t wide_linear_parts(int32_t of, int32_t size) {
     return (of + size - 1) / size;

@@ -7,9 +7,8 @@
 #ifndef MNP_CUDA_WIDE_LINEAR_ROWS_CUH
 #define MNP_CUDA_WIDE_LINEAR_ROWS_CUH
 
-#include "backend/cuda/device/resident.cuh"
+#include "backend/cuda/wide/layers.cuh"
 #include "backend/cuda/wide/linear.h"
-#include "backend/cuda/wide/wide.cuh"
 
 enum { LINEAR_THREADS = 256, LINEAR_ROWS = WIDE_LINEAR_ROWS, LINEAR_WIDTH = 128 };
 /* Values of k of a piece, and its stride: of eight rows each lies in other banks. */
@@ -17,21 +16,6 @@ enum { LINEAR_K = 32, LINEAR_PITCH = LINEAR_K + 4, LINEAR_A = LINEAR_ROWS * LINE
 /* A thread copies a quad of every 32nd row. */
 enum { LINEAR_QUADS = LINEAR_K / 4, LINEAR_STEP = LINEAR_THREADS / LINEAR_QUADS };
 enum { LINEAR_COUNT = LINEAR_ROWS / LINEAR_STEP };
-
-FN int lane_of_warp() {
-    return (int)threadIdx.x % 32;
-}
-FN int warp_of_block() {
-    return (int)threadIdx.x / 32;
-}
-
-FN float4 sum4(const float4 &a, const float4 &b) {
-    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
-}
-/* What the ReLU lets through of v: its own output is h. */
-FN float4 masked4(const float4 &v, const float4 &h) {
-    return make_float4(h.x > 0 ? v.x : 0, h.y > 0 ? v.y : 0, h.z > 0 ? v.z : 0, h.w > 0 ? v.w : 0);
-}
 
 struct FunctionRow {
     int function, row;
@@ -202,6 +186,18 @@ struct MaskedRows : PlainRows {
     }
 };
 
+/* The oldest of the pieces on their way is there: of 2, 3, 4 or 6 stages all but one are. */
+FN void wait_piece(int stages) {
+    if (stages == 6)
+        copy_wait<4>();
+    else if (stages == 4)
+        copy_wait<2>();
+    else if (stages == 3)
+        copy_wait<1>();
+    else
+        copy_wait<0>();
+}
+
 /* All tiles of a block. `engine` multiplies (linear_warps.cuh, linear_groups.cuh), finish(tile,
  * left) takes its sums; left: rows that this thread's functions have from its groups of eight rows
  * on. meanwhile(): while the first pieces come. */
@@ -232,10 +228,7 @@ FN void multiply_tiles(const PART &part, ENGINE &engine, ROWS &rows, MEANWHILE m
         engine.clear();
 #pragma unroll 1
         for (int chunk = 0; chunk < part.n().chunks; chunk++) {
-            if (part.n().stages > 2)
-                copy_wait<1>();
-            else
-                copy_wait<0>();
+            wait_piece(part.n().stages);
             rows.settle(full);
             engine.meet();
             if (chunk + 1 < part.n().chunks) rows.foresee(part);

@@ -25,9 +25,9 @@ WIDE_FN wide_weights_cut wide_weights_cut_of(const wide_op *op) {
     return c;
 }
 
-WIDE_FN int32_t wide_weights_blocks(const wide_op *op, int32_t items, int32_t chunks) {
+/* Every chunk is written, even one without functions. */
+WIDE_FN int32_t wide_weights_blocks(const wide_op *op, int32_t chunks) {
     const wide_weights_cut c = wide_weights_cut_of(op);
-    (void)items; /* every chunk is written, even one without functions */
     return op->out[LINEAR_GW].p || op->out[LINEAR_GB].p ? c.down * c.across * chunks : 0;
 }
 

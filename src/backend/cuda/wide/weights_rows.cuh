@@ -5,9 +5,8 @@
 #ifndef MNP_CUDA_WIDE_WEIGHTS_ROWS_CUH
 #define MNP_CUDA_WIDE_WEIGHTS_ROWS_CUH
 
-#include "backend/cuda/device/resident.cuh"
+#include "backend/cuda/wide/layers.cuh"
 #include "backend/cuda/wide/weights.h"
-#include "backend/cuda/wide/wide.cuh"
 
 enum { WEIGHTS_THREADS = 256, WEIGHTS_WARPS = WEIGHTS_THREADS / 32 };
 /* Stages of the ring; functions whose lengths are held, after which stands PIECES_END. */
@@ -33,17 +32,6 @@ static_assert((int)LargeTile::HEIGHT == WIDE_WEIGHTS_LARGE &&
 
 FN float *ring() {
     return (float *)smem;
-}
-FN int warp_of_block() {
-    return (int)threadIdx.x / 32;
-}
-
-FN float4 sum4(const float4 &a, const float4 &b) {
-    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
-}
-/* What the ReLU lets through of v: its own output is h. */
-FN float4 masked4(const float4 &v, const float4 &h) {
-    return make_float4(h.x > 0 ? v.x : 0, h.y > 0 ? v.y : 0, h.z > 0 ? v.z : 0, h.w > 0 ? v.w : 0);
 }
 
 /* A block's first row and column of dw, its chunk and the functions of that. */

@@ -7,20 +7,22 @@
  *                           all tests, or those that any of the names selects: an op whose name
  *                           contains it, "ops": all ops, a training run (tiny, paper, general,
  *                           image, gradient, large, bits, precision, shapes, attend, culprit,
- *                           watch, empty, runs;
+ *                           watch, empty, memory, scores, runs;
  *                           nccl: a step through NCCL has the bits of one without), "step": all
  *                           training runs. A name that selects nothing is an error (exit status 2).
  *                           Small: a few functions and steps, for the emulator (tests/emulator).
  *                           General: with the general set of kernels, as on other GPUs than those
  *                           of compute capability 9.0. Wide: dense layers and attention by kernels
  *                           for all functions at once wherever they can be; narrow: never
- *   test_cuda [--general] [--wide | --narrow] --time [0|1|2] [batch] [points=N] [longest=M] [OPTION=VALUE ...]
+ *   test_cuda [--general] [--wide | --narrow] --time
+ *                           [0|1|2] [batch] [points=N] [longest=M] [OPTION=VALUE ...]
  *                           milliseconds a step in each precision, and where they go in one of them
  *                           (fp32, tf32 or bf16; default 1), of functions of N points and contexts
  *                           of up to M, with options on top of the preset's. 3, 4 or 5: the same of
  *                           that precision alone                                                 */
 #include <float.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "base/object.h"
@@ -259,6 +261,101 @@ static void empty_contexts(void) {
 /* More functions than multiprocessors: blocks take several and add up their gradients. */
 static void large_batch(void) {
     against_cpu("tiny", small ? 30 : 300, small ? 1 : 3);
+}
+
+/* With as many bytes on the device: a batch of two, then a larger one; false: they did not suffice.
+ * late: memory goes away after the plan has been compiled. */
+static bool runs_within(uint64_t bytes, bool late, training *t) {
+    char text[32];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)bytes);
+    if (!late) setenv("MNP_EMULATED_MEMORY", text, 1);
+    const exec_opts o = {.math = MATH_TF32, .wide = WIDE_ALWAYS, .uncaptured = late};
+    bool ok = training_open(t, "cuda", "tiny", o, 0);
+    setenv("MNP_EMULATED_MEMORY", text, 1);
+    for (int64_t batch = 2; ok && batch <= 30; batch += 28) {
+        const mnp_status status = t->b->run(t->exec, &t->io, batch, 1);
+        CHECK(status == MNP_OK || status == MNP_ENOMEM);
+        ok = status == MNP_OK;
+    }
+    ok = ok && backend_pull(t->b, t->exec, &t->io) == MNP_OK;
+    unsetenv("MNP_EMULATED_MEMORY");
+    return ok;
+}
+
+/* Where memory does not suffice for all functions at once, the batch is computed without wide
+ * instructions, also if there has been enough for a smaller batch. On a GPU there always is. */
+static void little_memory(void) {
+    const exec_wide chosen_wide = with_wide;
+    with_wide = WIDE_WHERE_FASTER; /* as each of these asks */
+    training all, t;
+    const bool ok = runs_within((uint64_t)1 << 40, false, &all);
+    CHECK(ok);
+    int other = 0, same = 0;
+    const uint64_t used = ok ? all.b->memory(all.exec) : 0;
+    for (int k = 0; ok && k < 6; k++) { /* `all` keeps what it has */
+        const uint64_t bytes = used * (uint64_t)(6 + k) / 4;
+        if (runs_within(bytes, k % 2, &t)) {
+            const size_t words = (size_t)t.m->params.words * sizeof(float);
+            NEAR(t.step.loss, all.step.loss, 0, 1e-3);
+            memcmp(t.weights, all.weights, words) ? other++ : same++;
+        }
+        training_close(&t);
+    }
+    printf("     of 6 memories %d are enough, %d of them for some functions at a time\n",
+           same + other, other);
+    CHECK(same > 0 && same + other == 6);
+    training_close(&all);
+    with_wide = chosen_wide;
+}
+
+/* log p(y | x, context) of functions of different lengths, for some samples of each. */
+enum { SCORED = 20, SCORED_POINTS = 40, SCORED_SAMPLES = 3 };
+static void score_functions(const char *device, exec_opts o, double *out) {
+    static double x[SCORED * SCORED_POINTS], y[SCORED * SCORED_POINTS];
+    int64_t n[SCORED], m[SCORED];
+    for (int i = 0; i < SCORED; i++) n[i] = SCORED_POINTS - i, m[i] = 7 * i % 19;
+    for (int i = 0; i < SCORED * SCORED_POINTS; i++)
+        x[i] = 0.1 * (i % SCORED_POINTS) - 2, y[i] = sin(2 * x[i] + (double)(i / SCORED_POINTS));
+    const backend *b = backend_find(device);
+    const plan_opts capacity = {SCORED_POINTS, SCORED_POINTS, SCORED_SAMPLES};
+    const process_score_opts how = {.scored = ROWS_REST};
+    model_spec spec;
+    model *of = NULL;
+    graph g;
+    plan *p = NULL;
+    exec *run = NULL;
+    step_block step = {.seed = 3, .bad_item = -1};
+    CHECK(spec_preset(&world, "mnp", "tiny", &spec) == MNP_OK);
+    spec.x_dim = 1;
+    CHECK(model_create(&world, &spec, 5, &of) == MNP_OK);
+    graph_init(&g, &world, &of->params);
+    process_at(spec.kind)->predictive(&g, &of->spec, &how);
+    CHECK(plan_make(&g, &capacity, op_is_step, &p) == MNP_OK);
+    exec_io io = {.weights = of->weights, .step = &step, .samples = SCORED_SAMPLES, .n = n, .m = m};
+    io.feed[0] = x, io.feed[1] = y, io.feed_stride[0] = io.feed_stride[1] = SCORED_POINTS;
+    io.emit[PREDICTIVE_LOGLIK] = out, io.emit_stride[PREDICTIVE_LOGLIK] = SCORED_SAMPLES;
+    const mnp_status status = b->compile(&world, p, &o, &run);
+    if (status != MNP_OK || b->run(run, &io, SCORED, 1) != MNP_OK)
+        check_bad(__FILE__, __LINE__, world.error);
+    if (run) b->destroy(run);
+    plan_destroy(p);
+    graph_free(&g);
+    model_destroy(of);
+}
+
+/* A program without an update, of more functions than the emulated GPU has arenas. */
+static void scores(void) {
+    static double cpu[SCORED * SCORED_SAMPLES], gpu[SCORED * SCORED_SAMPLES];
+    const exec_opts o = {.math = MATH_TF32, .general = with_general, .wide = with_wide};
+    score_functions("cpu", (exec_opts){.slots = 1}, cpu);
+    score_functions("cuda", o, gpu);
+    double worst = 0;
+    for (int i = 0; i < SCORED * SCORED_SAMPLES; i++) {
+        const double off = fabs(gpu[i] - cpu[i]) / (1 + fabs(cpu[i]));
+        if (!(off <= worst)) worst = off;
+    }
+    printf("     scores of %d functions off by %.2e\n", SCORED, worst);
+    CHECK(worst < 5e-3);
 }
 
 /* Two runs, one captured and one not, one step by step: the same bits. */
@@ -502,7 +599,7 @@ static void names_culprit(void) {
     keeps_nan(33, 16, 5); /* attention_resident.cuh */
     keeps_nan(33, 16, 1); /* attention_single.cuh */
     culprit_of("tiny");
-    culprit_of("paper"); /* in a fused part */
+    culprit_of("paper"); /* in a fused part, or before wide instructions */
 }
 
 /* ---- which of them --------------------------------------------------------------------------- */
@@ -536,7 +633,8 @@ static const training_run training_runs[] = {
     {"precision", precisions},    {"culprit", names_culprit}, {"nccl", linked_bits},
     {"runs", runs_at_once},       {"general", general_steps}, {"sleep", sleep_steps},
     {"prefix", prefix_steps},     {"shapes", shape_steps},    {"attend", attend_steps},
-    {"watch", watch_steps},       {"empty", empty_contexts},
+    {"watch", watch_steps},       {"empty", empty_contexts},  {"memory", little_memory},
+    {"scores", scores},
 };
 enum { TRAINING_RUNS = sizeof training_runs / sizeof *training_runs };
 

@@ -1,8 +1,11 @@
 /* runtime.cpp: the CUDA runtime of the emulator. Device memory is the host's; a stream does at once
  * what it is asked for, or notes it while it is being captured. */
+#include <malloc.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
+#include <atomic>
 #include <vector>
 
 #include "block.h"
@@ -21,8 +24,14 @@ struct emulated_event {
 const char *cudaGetErrorString(cudaError_t e) {
     return e == cudaErrorMemoryAllocation ? "out of memory" : "an error of the emulator";
 }
+
+/* As on a GPU whoever asks next is told of an error once more, unless somebody has asked before. */
+static thread_local cudaError_t last_error = cudaSuccess;
+
 cudaError_t cudaGetLastError(void) {
-    return cudaSuccess;
+    const cudaError_t e = last_error;
+    last_error = cudaSuccess;
+    return e;
 }
 
 /* ---- the device ------------------------------------------------------------------------------ */
@@ -47,25 +56,40 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
     *least = *greatest = 0;
     return cudaSuccess;
 }
-cudaError_t cudaMemGetInfo(size_t *spare, size_t *all) {
-    *spare = *all = (size_t)4 << 30;
-    return cudaSuccess;
-}
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+static std::atomic<size_t> used; /* by cudaMalloc, bytes */
+
+/* Bytes of the device: MNP_EMULATED_MEMORY, asked each time, or 4 GB. */
+static size_t memory_of_device() {
+    const char *asked = getenv("MNP_EMULATED_MEMORY");
+    return asked ? (size_t)strtoull(asked, nullptr, 10) : (size_t)4 << 30;
+}
+
+cudaError_t cudaMemGetInfo(size_t *spare, size_t *all) {
+    *all = memory_of_device();
+    *spare = *all > used ? *all - used : 0;
+    return cudaSuccess;
+}
 cudaError_t cudaMalloc(void **out, size_t bytes) {
-    return posix_memalign(out, 256, bytes) ? cudaErrorMemoryAllocation : cudaSuccess;
+    *out = nullptr;
+    if (used + bytes > memory_of_device() || posix_memalign(out, 256, bytes))
+        return last_error = cudaErrorMemoryAllocation;
+    used += malloc_usable_size(*out);
+    return cudaSuccess;
 }
 cudaError_t cudaFree(void *p) {
+    used -= p ? malloc_usable_size(p) : 0;
     free(p);
     return cudaSuccess;
 }
 cudaError_t cudaMallocHost(void **out, size_t bytes) {
-    return cudaMalloc(out, bytes);
+    return posix_memalign(out, 256, bytes) ? cudaErrorMemoryAllocation : cudaSuccess;
 }
 cudaError_t cudaFreeHost(void *p) {
-    return cudaFree(p);
+    free(p);
+    return cudaSuccess;
 }
 cudaError_t cudaMemset(void *p, int byte, size_t bytes) {
     memset(p, byte, bytes);

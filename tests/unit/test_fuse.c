@@ -336,8 +336,8 @@ static void weights_as_halves(void) {
     cuda_program p[2];
     record(&r, "paper", 128, 50, 1);
     for (int k = 0; k < 2; k++)
-        CHECK(program_make(&world, r.plan, k ? MATH_TF32 : MATH_FP32, PROGRAM_FUSE_ALL, WIDE_NEVER, &p[k]) ==
-              MNP_OK);
+        CHECK(program_make(&world, r.plan, k ? MATH_TF32 : MATH_FP32, PROGRAM_FUSE_ALL, WIDE_NEVER,
+                           &p[k]) == MNP_OK);
     CHECK(!p[0].reads_fp16 && p[1].reads_fp16 && p[0].count == p[1].count);
     const uint32_t floats = fused_addr(DEV_STORE_PARAM, 0);
     const uint32_t fp16 = fused_addr(DEV_STORE_FP16, 0);
@@ -401,6 +401,40 @@ static void shared_weight(void) {
         env_free(&world, p.products);
         env_free(&world, p.terms);
     }
+}
+
+/* Two conditioners of the same x, where something else adds to a weight of the first one: that one
+ * leaves no rows, so the other leaves x for itself. */
+static void shared_weight_of_conditioner(void) {
+    enum { X = 64, H0 = 128, DW = 4096, EACH = 65536 };
+    dev_instr code[5] = {{.op = OPCODE_COUNT + FUSED_FLOW},
+                         {.op = OPCODE_COUNT + FUSED_FLOW},
+                         {.op = OPCODE_COUNT + FUSED_FLOW_GRAD},
+                         {.op = OPCODE_COUNT + FUSED_FLOW_GRAD},
+                         {.op = OPCODE_linear_grad}};
+    for (int k = 0; k < 4; k++) {
+        dev_fused *f = &code[k].fused;
+        const uint32_t which = k == 0 || k == 3 ? 0 : 1; /* the last one comes back first */
+        const uint32_t first = fused_addr(DEV_STORE_PGRAD, DW + which * EACH);
+        code[k].math = DEV_TF32;
+        for (int j = 0; j < FUSED_OPERANDS; j++) f->addr[j] = FUSED_ABSENT;
+        f->addr[k < 2 ? (int)FLOW_X : (int)FLOWG_X] = X;
+        f->addr[k < 2 ? (int)FLOW_H0 : (int)FLOWG_H0] = H0 + which * EACH;
+        if (k < 2) continue;
+        f->addr[FLOWG_DWX] = first, f->addr[FLOWG_DW1] = first + 160 * 128;
+        f->addr[FLOWG_DW2] = first + 288 * 128;
+    }
+    code[4].out[0] = (dev_operand){.present = 1, .store = DEV_STORE_PGRAD, .offset = DW};
+    cuda_program p = {.code = code, .count = 5, .n_fused = 4, .updates = true};
+    CHECK(saved_rows_place(&world, DW + 2 * EACH, &p) == MNP_OK);
+    CHECK(code[0].math == DEV_FP32 && code[3].math == DEV_FP32 && p.n_products == 3);
+    CHECK(code[1].math == DEV_TF32 && code[2].math == DEV_TF32);
+    CHECK(code[0].fused.addr[FLOW_LEAVES] == FUSED_ABSENT);
+    CHECK(code[1].fused.addr[FLOW_LEAVES] != FUSED_ABSENT);
+    CHECK(code[1].fused.addr[FLOW_XH] == FUSED_ABSENT);
+    env_free(&world, p.outer);
+    env_free(&world, p.products);
+    env_free(&world, p.terms);
 }
 
 /* A part of a kind that has an address as operand k. */
@@ -759,6 +793,7 @@ int main(void) {
     RUN(weights_as_halves);
     RUN(halves_in_blocks);
     RUN(shared_weight);
+    RUN(shared_weight_of_conditioner);
     RUN(conditioner_rows);
     RUN(set_rows);
     RUN(first_layer_rows);

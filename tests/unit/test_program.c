@@ -1,6 +1,7 @@
 /* test_program.c: programs for the GPU, made without one: every pass leaves what check.h says, for
  * plans with fused parts and without, in each precision; and a program that breaks a promise is
  * refused with the name of the pass. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend/cuda/program/check.h"
@@ -8,6 +9,7 @@
 #include "check.h"
 #include "model/model.h"
 #include "model/process/process.h"
+#include "op/linear.h"
 
 static env world;
 
@@ -158,6 +160,23 @@ static void packed(void) {
     done(&t);
 }
 
+/* Before its reverse passes are split in two they count as gradients of weights; afterwards one
+ * that is still whole is none of a kernel's, which would form one half of it. */
+static void whole_reverse(void) {
+    made t;
+    CHECK(make_as(&t, "paper", "", MATH_TF32, 0, WIDE_NEVER));
+    int32_t *kind = calloc((size_t)t.program.count, sizeof *kind), count[2] = {0};
+    for (int split = 0; split < 2; split++) {
+        const stages_how how = {.always = true, .split = split, .sums = true};
+        CHECK(stages_find(&world, t.plan, t.program.code, t.program.count, how, kind) == MNP_OK);
+        for (int32_t k = 0; k < t.program.count; k++)
+            count[split] += stages_whole(&t.program.code[k]) && kind[k] != STAGE_FUNCTIONS;
+    }
+    CHECK(count[0] > 0 && count[1] == 0);
+    free(kind);
+    done(&t);
+}
+
 static made wrong;
 
 static void refused(program_check *check, const char *pass) {
@@ -227,7 +246,55 @@ static void broken_stages(void) {
     REFUSED(s->count, s->count + 1, program_check_stages, "stages");
     REFUSED(s->kind, STAGE_LINEAR, program_check_stages, "stages");
     REFUSED(p->n_stages, p->n_stages - 1, program_check_stages, "stages");
+    REFUSED(s->begins, 1, program_check_stages, "stages");
+    REFUSED(p->stages[p->n_stages - 1].ends, 0, program_check_stages, "stages");
+    REFUSED(s->staged, 0, program_check_stages, "stages");
+    REFUSED(p->code[1].op, OPCODE_draw, program_check_stages, "stages");
+    while (p->stages[k].kind != STAGE_LINEAR_TO_W) k++;
+    dev_operand *gx = &p->code[p->stages[k].first].out[LINEAR_GX];
+    REFUSED(gx->present, 1, program_check_stages, "stages");
     done(&wrong);
+}
+
+/* Two instructions of a stage, and the slots of their sums. */
+static void broken_groups(void) {
+    CHECK(make_as(&wrong, "paper", "", MATH_TF32, 0, WIDE_ALWAYS));
+    cuda_program *p = &wrong.program;
+    int32_t k = 0;
+    while (p->kind[k] != STAGE_LINEAR || p->code[k].together < 2) k++;
+    dev_instr *a = &p->code[k], *b = &p->code[k + 1];
+    REFUSED(a->together, DEV_WIDE + 1, program_check_code, "translate");
+    REFUSED(b->out[0].offset, a->out[0].offset, program_check_code, "translate");
+    REFUSED(b->out[0].offset, a->in[0].offset, program_check_code, "translate");
+    while (!p->code[k].wide) k++; /* a gradient of the context, beside that of all points */
+    const int32_t at = (int32_t)p->code[k].out[LINEAR_GW].offset;
+    int32_t span = 0;
+    while (p->grad_spans[span].at > at || p->grad_spans[span].at + p->grad_spans[span].words <= at)
+        span++;
+    CHECK(p->grad_spans[span].wide == 2);
+    REFUSED(p->grad_spans[span].wide, 1, program_check_spans, "gradient spans");
+    REFUSED(p->grad_spans[span].wide, 0, program_check_spans, "gradient spans");
+    REFUSED(p->grad_spans[span].parts, 1, program_check_spans, "gradient spans");
+    REFUSED(p->kind[k], STAGE_FUNCTIONS, program_check_spans, "gradient spans");
+    REFUSED(p->code[k].wide, 0, program_check_fresh, "mark_fresh");
+    done(&wrong);
+}
+
+/* Values that share memory although one of them is still needed. */
+static void broken_packing(void) {
+    for (int wide = 0; wide < 2; wide++) {
+        CHECK(make_as(&wrong, "paper", "", MATH_TF32, 0, wide ? WIDE_ALWAYS : WIDE_NEVER));
+        cuda_program *p = &wrong.program;
+        int32_t k = 0;
+        while (p->code[k].op != OPCODE_attention) k++; /* it reads what it is to overwrite */
+        dev_operand *o = &p->code[k].out[0];
+        while (p->code[k].op != OPCODE_attention_grad) k++;
+        const dev_operand *q = &p->code[k].in[0];
+        CHECK(q->present && q->store == DEV_STORE_ACT);
+        REFUSED(o->offset, q->offset, program_check_arena, "arena");
+        REFUSED(p->code[k].in[0].offset, q->offset + 16, program_check_arena, "arena");
+        done(&wrong);
+    }
 }
 
 int main(void) {
@@ -236,7 +303,10 @@ int main(void) {
     check_run("programs of stages", wide_programs);
     check_run("stages where they are faster", wide_where_faster);
     check_run("the arena of a program of stages", packed);
+    check_run("reverse passes in one instruction", whole_reverse);
     check_run("broken stages", broken_stages);
+    check_run("broken groups of wide instructions", broken_groups);
+    check_run("broken packing", broken_packing);
     check_run("broken programs of ops", broken_ops);
     check_run("broken programs with parts", broken_parts);
     return check_done();

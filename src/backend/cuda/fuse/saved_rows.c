@@ -130,12 +130,16 @@ static int64_t save_features(cuda_program *p, uint32_t *operand) {
     return *operand - base;
 }
 
-/* Who leaves x for conditioners: the first layer, or where it is no part the first conditioner. */
+/* Who leaves x for conditioners: the first layer, or where it is no part the first conditioner that
+ * saves rows: those that do not are in fp32. */
 static uint32_t *features_of(const cuda_program *p, uint32_t x) {
     dev_instr *first = part_with(p, FUSED_FIRST, FIRST_X, x);
     if (first) return &first->fused.addr[FIRST_SAVED];
-    first = part_with(p, FUSED_FLOW, FLOW_X, x);
-    return first ? &first->fused.addr[FLOW_LEAVES] : NULL;
+    for (int32_t k = 0; k < p->count; k++)
+        if (is_part(&p->code[k], FUSED_FLOW) && p->code[k].fused.addr[FLOW_X] == x &&
+            p->code[k].math != DEV_FP32)
+            return &p->code[k].fused.addr[FLOW_LEAVES];
+    return NULL;
 }
 
 static void save_flow(cuda_program *p, uint32_t *features, dev_fused *forward, dev_fused *f,
@@ -157,18 +161,26 @@ static bool saves_rows(const cuda_program *p) {
     return p->updates && p->n_milestones > 0;
 }
 
+static dev_instr *flow_of(const cuda_program *p, const dev_instr *reverse) {
+    return part_with(p, FUSED_FLOW, FLOW_H0, reverse->fused.addr[FLOWG_H0]);
+}
+
+/* Those that cannot save rows go first: nobody is to count on them. */
 static void save_flows(cuda_program *p, const int32_t *writers) {
+    for (int32_t k = 0; k < p->count; k++) {
+        dev_instr *ins = &p->code[k], *forward;
+        if (!is_part(ins, FUSED_FLOW_GRAD) || ins->math == DEV_FP32) continue;
+        forward = flow_of(p, ins);
+        const bool same = forward && forward->fused.addr[FLOW_X] == ins->fused.addr[FLOWG_X];
+        if (same && p->updates && flow_alone(&ins->fused, writers)) continue;
+        ins->math = DEV_FP32;
+        if (forward) forward->math = DEV_FP32;
+    }
     for (int32_t k = 0; k < p->count; k++) {
         dev_instr *ins = &p->code[k];
         if (!is_part(ins, FUSED_FLOW_GRAD) || ins->math == DEV_FP32) continue;
-        dev_instr *forward = part_with(p, FUSED_FLOW, FLOW_H0, ins->fused.addr[FLOWG_H0]);
-        uint32_t *features = features_of(p, ins->fused.addr[FLOWG_X]);
-        if (features && forward && p->updates && flow_alone(&ins->fused, writers)) {
-            save_flow(p, features, &forward->fused, &ins->fused, grad_spans_complete(p, k));
-            continue;
-        }
-        ins->math = DEV_FP32;
-        if (forward) forward->math = DEV_FP32;
+        save_flow(p, features_of(p, ins->fused.addr[FLOWG_X]), &flow_of(p, ins)->fused, &ins->fused,
+                  grad_spans_complete(p, k));
     }
 }
 

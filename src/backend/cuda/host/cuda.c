@@ -53,6 +53,11 @@ static mnp_status send_program(exec *x) {
         exec_send(x, &x->terms, p->terms, (size_t)p->n_terms * sizeof *p->terms, "the program"));
     MNP_TRY(
         exec_send(x, &x->outer, p->outer, (size_t)p->n_outer * sizeof *p->outer, "the program"));
+    if (p->reads_fp16) {
+        const size_t fours = (size_t)(x->plan->params->words / 4);
+        MNP_TRY(exec_alloc(x, &x->fp16, exec_mirror_bytes(x) / 2 + 64, "the weights"));
+        MNP_TRY(exec_send(x, &x->fp16_at, p->fp16_at, fours * sizeof(int32_t), "the program"));
+    }
     env_free(x->env, x->stages);
     x->stages = env_alloc(x->env, (size_t)p->n_stages + 1, sizeof *x->stages, "the program");
     return x->stages ? MNP_OK : MNP_ENOMEM;
@@ -68,11 +73,6 @@ static mnp_status prepare(exec *x) {
     for (int k = 0; k < MIRRORS; k++)
         if (k == 0 || x->program.updates)
             MNP_TRY(exec_alloc(x, &x->mirror[k], exec_mirror_bytes(x) + 64, "the weights"));
-    if (x->program.reads_fp16)
-        MNP_TRY(exec_alloc(x, &x->fp16, exec_mirror_bytes(x) / 2 + 64, "the weights"));
-    if (x->program.reads_fp16)
-        MNP_TRY(exec_send(x, &x->fp16_at, x->program.fp16_at,
-                          (size_t)(x->plan->params->words / 4) * sizeof(int32_t), "the program"));
     if (x->opts.profile) {
         const size_t count = (size_t)x->program.count + 3;
         MNP_TRY(exec_alloc(x, &x->clocks, count * sizeof(int64_t), "the profile"));
@@ -146,16 +146,22 @@ static mnp_status describe(env *e, char *out, size_t size) {
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-/* Another program of the same plan. It may have more instructions than a profile has room for, so
- * that ends. */
+static void give_back(exec *x, block *b) {
+    x->api->release(b->at);
+    *b = (block){0};
+}
+
+/* Another program of the same plan, which needs an arena for a block alone. It may have more
+ * instructions than a profile has room for, so that ends. */
 static mnp_status make_again(exec *x, uint32_t kinds) {
     program_free(x->env, &x->program);
-    x->api->release(x->clocks.at);
-    x->clocks = (block){0};
+    give_back(x, &x->act);
+    give_back(x, &x->clocks);
     env_free(x->env, x->clocks_host);
     x->clocks_host = NULL;
     MNP_TRY(program_make(x->env, x->plan, x->opts.math, kinds, WIDE_NEVER, &x->program));
-    return send_program(x);
+    MNP_TRY(send_program(x));
+    return x->pushed ? exec_push_fp16(x) : MNP_OK;
 }
 
 /* The same program op by op, function by function: inside a part, or in a kernel for all functions,
@@ -209,8 +215,8 @@ static mnp_status run_updates(exec *x, exec_io *io, int64_t steps) {
     if (x->ranks) MNP_TRY(bind_ranks(x, x->image.items));
     exec_size_stages(x, x->own_lo, x->own_hi);
     MNP_TRY(exec_check(x,
-                       x->api->steps(x->queue, x->run.at, &x->shape, x->stages,
-                                     x->program.n_stages, steps, !x->opts.uncaptured),
+                       x->api->steps(x->queue, x->run.at, &x->shape, x->stages, x->program.n_stages,
+                                     steps, !x->opts.uncaptured),
                        "a launch"));
     MNP_TRY(exec_fetch(x, io->step, &x->step, sizeof *io->step, "the step"));
     if (x->ranks) MNP_TRY(ranks_wait(x->ranks, x->env, x->api, x->queue));
@@ -230,11 +236,21 @@ static mnp_status run_functions(exec *x) {
     return MNP_OK;
 }
 
+/* Where there is no memory for all functions at once, the program goes on without stages. All ranks
+ * have the same one: their sums of squares are to have the same bits. */
+static mnp_status make_room(exec *x, int64_t items) {
+    if (x->program.n_stages == 1) return MNP_OK;
+    const mnp_status status = exec_stages_fit(x, items) ? exec_size_blocks(x, items) : MNP_ENOMEM;
+    if (status != MNP_OK && status != MNP_ENOMEM) return status;
+    bool room = status == MNP_OK;
+    if (x->ranks) MNP_TRY(comm_all(x->env, room, &room, "memory for the next steps"));
+    return room ? MNP_OK : make_again(x, x->set == CUDA_FULL ? PROGRAM_FUSE_ALL : 0);
+}
+
 static mnp_status run(exec *x, exec_io *io, int64_t items, int64_t steps) {
     if (steps < 1 || items < 1) return MNP_OK;
     MNP_TRY(backend_check_lengths(x->env, x->plan, io, items));
-    if (!exec_stages_fit(x, items))
-        MNP_TRY(make_again(x, x->set == CUDA_FULL ? PROGRAM_FUSE_ALL : 0));
+    MNP_TRY(make_room(x, items));
     MNP_TRY(exec_upload(x, io, items));
     if (x->program.updates) return run_updates(x, io, steps);
     for (int64_t s = 0; s < steps; s++) MNP_TRY(run_functions(x));

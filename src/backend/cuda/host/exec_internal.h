@@ -38,10 +38,10 @@ struct exec {
     double *staging;      /* of emitted numbers                  */
     size_t staging_count;
     float milliseconds;
-    cuda_ranks *ranks; /* with the ranks of a job; NULL: this process computes every step alone */
-    step_shape shape;  /* of a step (runtime.cu) */
+    cuda_ranks *ranks;  /* with the ranks of a job; NULL: this process computes every step alone */
+    step_shape shape;   /* of a step (runtime.cu) */
     cuda_stage *stages; /* of the functions that are next; as many as the program has */
-    int64_t arenas;    /* how many functions a pass over the stages takes            */
+    int64_t arenas;     /* how many functions a pass over the stages takes            */
     int64_t own_lo, own_hi; /* functions of the batch that this process computes */
 };
 
@@ -55,6 +55,8 @@ mnp_status exec_wait(exec *x);
 /* The mirrors: the caller's words to the device, and back. */
 size_t exec_mirror_bytes(const exec *x);
 mnp_status exec_push(exec *x, exec_io *io);
+/* The mirror's weights as fp16, where the program reads them so. */
+mnp_status exec_push_fp16(exec *x);
 mnp_status exec_pull(exec *x, exec_io *io);
 
 /* Prepares everything a run of `items` functions reads and writes; fills x->run on the device. */

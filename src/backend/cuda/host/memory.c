@@ -55,17 +55,21 @@ static void mirrors_of(const exec_io *io, void *out[MIRRORS]) {
     out[0] = io->weights, out[1] = io->moment1, out[2] = io->moment2, out[3] = io->average;
 }
 
+mnp_status exec_push_fp16(exec *x) {
+    if (!x->program.reads_fp16) return MNP_OK;
+    return exec_check(x,
+                      x->api->to_fp16(x->queue, x->mirror[0].at, x->fp16.at, x->fp16_at.at,
+                                      x->plan->params->words),
+                      "a launch");
+}
+
 mnp_status exec_push(exec *x, exec_io *io) {
     void *from[MIRRORS];
     mirrors_of(io, from);
     for (int k = 0; k < MIRRORS; k++)
         if (from[k] && x->mirror[k].at)
             MNP_TRY(exec_send(x, &x->mirror[k], from[k], exec_mirror_bytes(x), "the weights"));
-    if (x->program.reads_fp16 && io->weights)
-        MNP_TRY(exec_check(x,
-                           x->api->to_fp16(x->queue, x->mirror[0].at, x->fp16.at, x->fp16_at.at,
-                                           x->plan->params->words),
-                           "a launch"));
+    if (io->weights) MNP_TRY(exec_push_fp16(x));
     x->pushed = true;
     return exec_wait(x);
 }
@@ -99,10 +103,18 @@ static comm_span own_items(const exec *x, int64_t items) {
     return x->ranks ? comm_split(x->env, items, 1) : (comm_span){0, items};
 }
 
+/* Words from one arena to the next, and from one block's scratch. */
+static int64_t arena_words(const exec *x) {
+    return (x->program.act_words + 31) / 32 * 32;
+}
+static int64_t scratch_words(const exec *x) {
+    return (x->program.scratch_words + 31) / 32 * 32;
+}
+
 /* In half of the memory that was free when the device was found. A step needs one for each of its
  * functions; others are done by and by, as many at a time as keep the device busy. */
 static int64_t most_arenas(const exec *x) {
-    const int64_t arena = (x->program.act_words + 31) / 32 * 32 * (int64_t)sizeof(float);
+    const int64_t arena = arena_words(x) * (int64_t)sizeof(float);
     const int64_t fit = arena > 0 ? (int64_t)(x->device.spare / 2) / arena : INT64_MAX;
     const int64_t busy = 2 * (int64_t)x->device.processors;
     const int64_t most = x->program.updates || fit < busy ? fit : busy;
@@ -199,24 +211,46 @@ static int32_t wide_chunks_of(const exec *x, int64_t functions) {
     return functions < MOST ? (int32_t)functions : MOST;
 }
 
-/* A block per multiprocessor at most: each takes all of its shared memory. */
+/* What `run` says of the blocks and of the program. `blocks`: of the functions' kernel. */
+static void place_blocks(exec *x, comm_span own, int64_t blocks, int32_t chunks) {
+    const cuda_program *p = &x->program;
+    dev_run *r = &x->image;
+    r->item_lo = x->own_lo = own.lo, r->item_hi = x->own_hi = own.hi;
+    r->act = x->act.at, r->act_words = arena_words(x);
+    r->scratch = x->scratch.at, r->scratch_words = scratch_words(x);
+    r->slots = x->slots.at, r->slot_words = x->slot_words, r->n_slots = blocks;
+    r->saved = x->saved.at, r->saved_words = p->saved_words;
+    r->saves_late = p->saved_words > 0 && p->n_milestones == 0;
+    r->grad_spans = x->grad_spans.at, r->n_grad_spans = p->n_grad_spans;
+    r->outer = x->outer.at, r->products = x->products.at, r->terms = x->terms.at;
+    r->product_chunks = chunks, r->wgrad_tasks = x->wgrad_tasks.at;
+    r->item_scalars = x->scalars.at;
+    const bool draws = p->count > 0 && p->code[0].op == OPCODE_draw;
+    r->drawn = staged(x) && draws ? x->drawn.at : NULL;
+    x->shape = (step_shape){.words = x->plan->params->words,
+                            .wgrad_tasks = p->n_wgrad_tasks * chunks,
+                            .grad_spans = p->n_grad_spans,
+                            .task_spans = p->task_spans};
+}
+
+/* A block per multiprocessor at most: each takes all of its shared memory. Of several stages the
+ * arenas are those of functions, else those of blocks. */
 mnp_status exec_size_blocks(exec *x, int64_t items) {
     const comm_span own = own_items(x, items);
-    int64_t count = x->device.processors;
-    if (own.hi - own.lo < count) count = own.hi > own.lo ? own.hi - own.lo : 1;
-    const size_t act = (size_t)(x->program.act_words + 31) / 32 * 32;
-    const size_t scratch = (size_t)(x->program.scratch_words + 31) / 32 * 32;
-    x->arenas = count;
-    if (staged(x)) x->arenas = own.hi - own.lo < most_arenas(x) ? own.hi - own.lo : most_arenas(x);
-    if (x->arenas < 1) x->arenas = 1;
+    const int64_t functions = own.hi > own.lo ? own.hi - own.lo : 1;
+    const int64_t blocks = functions < x->device.processors ? functions : x->device.processors;
+    const int64_t most = staged(x) ? most_arenas(x) : blocks;
+    x->arenas = functions < most ? functions : most;
     x->image.wide_chunks = wide_chunks_of(x, own.hi - own.lo);
-    MNP_TRY(exec_alloc(x, &x->act, (size_t)x->arenas * act * sizeof(float), "the activations"));
+    const size_t act = (size_t)(x->arenas * arena_words(x)) * sizeof(float);
+    MNP_TRY(exec_alloc(x, &x->act, act, "the activations"));
     if (staged(x))
         MNP_TRY(exec_alloc(x, &x->drawn, (size_t)items * 4 * sizeof(int32_t), "the lengths"));
-    MNP_TRY(exec_alloc(x, &x->scratch, (size_t)count * scratch * sizeof(int32_t) + 64, "scratch"));
+    const size_t scratch = (size_t)(blocks * scratch_words(x)) * sizeof(int32_t);
+    MNP_TRY(exec_alloc(x, &x->scratch, scratch + 64, "scratch"));
     const int32_t chunks = chunks_of(own.hi - own.lo);
     const int64_t sums = (int64_t)chunks * x->program.product_pieces;
-    int64_t slots = count > sums ? count : sums;
+    int64_t slots = blocks > sums ? blocks : sums;
     if (staged(x) && slots < 2 * x->image.wide_chunks) slots = 2 * x->image.wide_chunks;
     MNP_TRY(exec_alloc(x, &x->slots, (size_t)(slots * x->slot_words) * sizeof(float),
                        "the gradient slots"));
@@ -224,25 +258,7 @@ mnp_status exec_size_blocks(exec *x, int64_t items) {
     MNP_TRY(exec_alloc(x, &x->saved, saved * sizeof(float), "the rows of gradients"));
     const size_t reports = (size_t)(items + 1) * REPORT_COUNT;
     MNP_TRY(exec_alloc(x, &x->scalars, reports * sizeof(double), "the scores"));
-    x->image.item_lo = x->own_lo = own.lo, x->image.item_hi = x->own_hi = own.hi;
-    x->image.act = x->act.at, x->image.act_words = (int64_t)act;
-    x->image.scratch = x->scratch.at, x->image.scratch_words = (int64_t)scratch;
-    x->image.slots = x->slots.at, x->image.slot_words = x->slot_words;
-    x->image.n_slots = count;
-    x->image.saved = x->saved.at, x->image.saved_words = x->program.saved_words;
-    x->image.saves_late = x->program.saved_words > 0 && x->program.n_milestones == 0;
-    x->image.grad_spans = x->grad_spans.at, x->image.n_grad_spans = x->program.n_grad_spans;
-    x->image.outer = x->outer.at;
-    x->image.products = x->products.at, x->image.terms = x->terms.at;
-    x->image.product_chunks = chunks;
-    x->image.wgrad_tasks = x->wgrad_tasks.at;
-    x->shape = (step_shape){.words = x->plan->params->words,
-                            .wgrad_tasks = x->program.n_wgrad_tasks * chunks,
-                            .grad_spans = x->program.n_grad_spans,
-                            .task_spans = x->program.task_spans};
-    x->image.item_scalars = x->scalars.at;
-    const bool draws = x->program.count > 0 && x->program.code[0].op == OPCODE_draw;
-    x->image.drawn = staged(x) && draws ? x->drawn.at : NULL;
+    place_blocks(x, own, blocks, chunks);
     return MNP_OK;
 }
 

@@ -87,7 +87,9 @@ static int alloc(void **out, size_t bytes) {
     cudaError_t e = cudaMalloc(out, bytes ? bytes : 16);
     if (e == cudaSuccess) e = cudaMemset(*out, 0, bytes ? bytes : 16);
     /* memset of the default stream: queues do not wait for it by themselves */
-    return (int)(e == cudaSuccess ? cudaStreamSynchronize(0) : e);
+    if (e == cudaSuccess) e = cudaStreamSynchronize(0);
+    if (e == cudaErrorMemoryAllocation) cudaGetLastError(); /* no launch is to answer for it */
+    return (int)e;
 }
 
 static void release(void *p) {

@@ -1,8 +1,8 @@
 /* functions.cu: a stage of functions (program/stages.h), most often the whole function part of a
  * plan, as one kernel. A block takes one function after the other and interprets the instruction
- * list. Activations live in the block's arena in global
- * memory, where the plan placed them. Small instructions that do not depend on each other run side
- * by side, a team of threads each. The next instructions are fetched meanwhile. */
+ * list. Activations live in an arena in global memory: the block's, or where there are several
+ * stages the function's. Small instructions that do not depend on each other run side by side, a
+ * team of threads each. The next instructions are fetched meanwhile. */
 #include "backend/cuda/kernels/kernels.cuh"
 #include "backend/cuda/wide/wide.cuh"
 #include "base/rng_normal.h"
@@ -376,8 +376,8 @@ cudaError_t functions_prepare(void) {
 }
 
 void functions_launch(const dev_run *run, const dev_stage *stage, bool early, cudaStream_t stream) {
-    launch_as(launch_of(stage->blocks, THREADS, SMEM_BYTES, stream), false, early,
-              functions_kernel, run, *stage);
+    launch_as(launch_of(stage->blocks, THREADS, SMEM_BYTES, stream), false, early, functions_kernel,
+              run, *stage);
 }
 
 #if TARGET_WIDE
@@ -391,9 +391,11 @@ static cudaError_t wide_prepare(void) {
 /* ---- the set --------------------------------------------------------------------------------- */
 
 const kernel_set kernels = {
-    functions_prepare,    functions_launch,
+    functions_prepare,
+    functions_launch,
 #if TARGET_PARTS
-    products_prepare,     products_launch,
+    products_prepare,
+    products_launch,
 #else
     nullptr,
     nullptr,

@@ -54,12 +54,43 @@ static bool part_inside(const plan *p, const cuda_program *program, const dev_in
     return true;
 }
 
+/* Do two operands share memory? Gradients in other slots (dev_instr.wide) do not. */
+static bool meet(const plan *p, const dev_operand *a, int32_t a_slots, const dev_operand *b,
+                 int32_t b_slots) {
+    if (!a->present || !b->present || a->store != b->store) return false;
+    if (a->store == DEV_STORE_PGRAD && a_slots != b_slots) return false;
+    return a->offset < b->offset + words_of(p, b) && b->offset < a->offset + words_of(p, a);
+}
+
+/* Into what another one, or it itself, has to do with. */
+static bool writes_into(const plan *p, const dev_instr *a, const dev_instr *b) {
+    bool into = false;
+    for (int j = 0; j < DEV_OUT; j++) {
+        for (int k = 0; k < DEV_IN; k++) into |= meet(p, &a->out[j], a->wide, &b->in[k], b->wide);
+        for (int k = 0; k < DEV_OUT; k++)
+            into |= (a != b || j != k) && meet(p, &a->out[j], a->wide, &b->out[k], b->wide);
+    }
+    return into;
+}
+
+/* The ops from k on that run side by side, or one alone. */
+static bool group_apart(const plan *p, const cuda_program *program, int32_t k) {
+    const dev_instr *group = &program->code[k];
+    bool apart = true;
+    for (int32_t a = 0; a < group->together; a++)
+        for (int32_t b = 0; b < group->together; b++)
+            apart &= !is_op(&group[a]) || !writes_into(p, &group[a], &group[b]);
+    return apart;
+}
+
 static mnp_status check_places(env *e, const plan *p, const cuda_program *program,
                                const char *pass) {
     for (int32_t k = 0; k < program->count; k++) {
         const dev_instr *ins = &program->code[k];
         if (!(is_op(ins) ? op_inside : part_inside)(p, program, ins))
             return broken(e, pass, k, "an operand lies outside its store");
+        if (!group_apart(p, program, k))
+            return broken(e, pass, k, "it writes into what it reads, or one beside it");
     }
     return MNP_OK;
 }
@@ -83,46 +114,115 @@ mnp_status program_check_code(env *e, const plan *p, const cuda_program *program
     return check_places(e, p, program, pass);
 }
 
+/* ---- the arena ------------------------------------------------------------------------------- */
+
+/* held: whose numbers lie in each 16 words of the arena: a value's, nobody's, or what a part has to
+ * do with, of which a program does not say what it reads and what it writes. made: the first
+ * instruction of the plan that writes a value. */
+enum { PIECE = 16, OF_PART = -2 };
+typedef struct arena_state {
+    const plan *p;
+    const cuda_program *program;
+    val *held;
+    int32_t *made;
+} arena_state;
+
+static bool in_arena(const dev_operand *o) {
+    return o->present && o->store == DEV_STORE_ACT;
+}
+
+/* Is v where instruction `from` of the plan looks for it, if the plan has made it by then? */
+static bool still_there(const arena_state *a, val v, int32_t from) {
+    const int64_t at = a->program->offset[v] / PIECE;
+    const int64_t count = plan_words(a->p, &a->p->values[v]) / PIECE;
+    bool there = true;
+    for (int64_t k = at; k < at + count && a->held[at] != OF_PART; k++) there &= a->held[k] == v;
+    return there || a->made[v] >= from;
+}
+
+/* Does an op find what it reads, and what it adds to? */
+static bool finds_all(const arena_state *a, int32_t k) {
+    const dev_instr *ins = &a->program->code[k];
+    const int32_t from = a->program->from[k];
+    const instr *of = &a->p->instrs[from];
+    bool finds = true;
+    for (int j = 0; is_op(ins) && j < DEV_IN; j++)
+        if (in_arena(&ins->in[j]))
+            finds &= ins->in[j].offset == a->program->offset[of->in[j]] &&
+                     still_there(a, of->in[j], from);
+    for (int j = 0; is_op(ins) && j < DEV_OUT; j++)
+        if (in_arena(&ins->out[j]) && (ins->acc >> j & 1u))
+            finds &= still_there(a, of->out[j], from);
+    return finds;
+}
+
+static void put_all(const arena_state *a, int32_t k) {
+    const dev_instr *ins = &a->program->code[k];
+    const instr *of = &a->p->instrs[a->program->from[k]];
+    for (int j = 0; is_op(ins) && j < DEV_OUT; j++) {
+        if (!in_arena(&ins->out[j])) continue;
+        const int64_t at = ins->out[j].offset / PIECE;
+        const int64_t count = plan_words(a->p, &a->p->values[of->out[j]]) / PIECE;
+        for (int64_t w = at; w < at + count; w++) a->held[w] = of->out[j];
+    }
+    for (int j = 0; !is_op(ins) && j < FUSED_OPERANDS; j++)
+        if (fused_in(ins->fused.addr[j], DEV_STORE_ACT))
+            a->held[ins->fused.addr[j] / PIECE] = OF_PART;
+}
+
+static void note_makers(const plan *p, int32_t *made) {
+    for (val v = 0; v < p->n_values; v++) made[v] = p->n_instrs;
+    for (int32_t k = p->n_instrs - 1; k >= 0; k--)
+        for (int j = 0; j < INSTR_OUT; j++)
+            if (p->instrs[k].out[j] != VAL_NONE) made[p->instrs[k].out[j]] = k;
+}
+
 mnp_status program_check_arena(env *e, const plan *p, const cuda_program *program) {
-    return check_places(e, p, program, "arena");
+    static const char pass[] = "arena";
+    MNP_TRY(check_places(e, p, program, pass));
+    const size_t pieces = (size_t)program->act_words / PIECE + 1;
+    arena_state a = {.p = p,
+                     .program = program,
+                     .held = env_alloc(e, pieces, sizeof *a.held, "a check"),
+                     .made = env_alloc(e, (size_t)p->n_values + 1, sizeof *a.made, "a check")};
+    mnp_status status = a.held && a.made ? MNP_OK : MNP_ENOMEM;
+    for (size_t k = 0; status == MNP_OK && k < pieces; k++) a.held[k] = VAL_NONE;
+    if (status == MNP_OK) note_makers(p, a.made);
+    for (int32_t k = 0; k < program->count && status == MNP_OK; k++) {
+        if (!finds_all(&a, k))
+            status = broken(e, pass, k, "what it reads is not what was written there");
+        put_all(&a, k);
+    }
+    env_free(e, a.held);
+    env_free(e, a.made);
+    return status;
 }
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
-/* Do two operands of wide instructions with these slots (dev_instr.wide) share memory? */
-static bool meet(const plan *p, const dev_operand *a, int32_t a_slots, const dev_operand *b,
-                 int32_t b_slots) {
-    if (!a->present || !b->present || a->store != b->store) return false;
-    if (a->store == DEV_STORE_PGRAD && a_slots != b_slots) return false;
-    return a->offset < b->offset + words_of(p, b) && b->offset < a->offset + words_of(p, a);
-}
-
-static bool writes_into(const plan *p, const dev_instr *a, const dev_instr *b) {
-    bool into = false;
-    for (int j = 0; j < DEV_OUT; j++) {
-        for (int k = 0; k < DEV_IN; k++)
-            into |= meet(p, &a->out[j], a->wide, &b->in[k], b->wide);
-        for (int k = 0; k < DEV_OUT; k++)
-            into |= meet(p, &a->out[j], a->wide, &b->out[k], b->wide);
-    }
-    return into;
-}
-
-static bool kernel_well(const plan *p, const cuda_program *program, const dev_stage *s) {
-    bool well = s->count >= 1 && s->count <= DEV_WIDE;
+static bool kernel_well(const cuda_program *program, const dev_stage *s) {
+    bool well = s->count == program->code[s->first].together;
     for (int32_t k = s->first; well && k < s->first + s->count; k++) {
         const dev_instr *ins = &program->code[k];
-        well &= program->kind[k] == s->kind;
-        for (int32_t j = s->first; j < s->first + s->count; j++)
-            well &= j == k || !writes_into(p, ins, &program->code[j]);
+        well &= program->kind[k] == s->kind && !stages_whole(ins);
     }
     return well;
 }
 
+/* Lengths that a draw sets are known to the stages after the first if it begins the program. */
+static bool draws_late(const cuda_program *program) {
+    bool late = false;
+    for (int32_t k = 1; k < program->count && program->n_stages > 1; k++)
+        late |= program->code[k].op == OPCODE_draw;
+    return late;
+}
+
 mnp_status program_check_stages(env *e, const plan *p, const cuda_program *program) {
     static const char pass[] = "stages";
+    const int32_t last = program->n_stages - 1;
     int32_t next = 0;
-    for (int32_t k = 0; k < program->n_stages; k++) {
+    (void)p;
+    for (int32_t k = 0; k <= last; k++) {
         const dev_stage *s = &program->stages[k];
         if (s->first != next) return broken(e, pass, k, "an instruction in no stage or in two");
         next = s->first + s->count;
@@ -130,14 +230,16 @@ mnp_status program_check_stages(env *e, const plan *p, const cuda_program *progr
             for (int32_t j = s->first; j < next; j++)
                 if (program->kind[j] != STAGE_FUNCTIONS)
                     return broken(e, pass, j, "a wide instruction for functions");
-        } else if (!kernel_well(p, program, s)) {
+        } else if (!kernel_well(program, s)) {
             return broken(e, pass, k, "instructions that one kernel cannot take together");
         }
+        if (s->begins != (k == 0) || s->ends != (k == last) || s->staged != (last > 0))
+            return broken(e, pass, k, "a stage that does not know its place");
     }
     if (next != program->count) return broken(e, pass, next, "an instruction in no stage");
-    if (program->stages[0].kind != STAGE_FUNCTIONS ||
-        program->stages[program->n_stages - 1].kind != STAGE_FUNCTIONS)
-        return broken(e, pass, 0, "no functions at the begin or the end");
+    if (program->stages[0].kind != STAGE_FUNCTIONS || program->stages[last].kind != STAGE_FUNCTIONS)
+        return broken(e, pass, 0, "no functions at the beginning or the end");
+    if (draws_late(program)) return broken(e, pass, 0, "a draw that does not begin the program");
     return MNP_OK;
 }
 
@@ -221,6 +323,27 @@ static mnp_status cover(env *e, const cuda_program *program, int64_t trainable, 
     return MNP_OK;
 }
 
+static const dev_grad_span *span_at(const cuda_program *program, int64_t at) {
+    for (int32_t k = 0; k < program->n_grad_spans; k++)
+        if (program->grad_spans[k].at <= at &&
+            at < program->grad_spans[k].at + program->grad_spans[k].words)
+            return &program->grad_spans[k];
+    return NULL;
+}
+
+/* Are the slots that an instruction writes to those that are summed? */
+static bool slots_summed(const cuda_program *program, int32_t k) {
+    const dev_instr *ins = &program->code[k];
+    const bool wide = program->kind[k] == STAGE_LINEAR_TO_W;
+    bool summed = true;
+    for (int j = 0; is_op(ins) && j < DEV_OUT; j++) {
+        if (!ins->out[j].present || ins->out[j].store != DEV_STORE_PGRAD) continue;
+        const dev_grad_span *s = span_at(program, ins->out[j].offset);
+        summed &= s && (wide ? ins->wide < s->wide && s->parts == 0 : s->wide == 0);
+    }
+    return summed;
+}
+
 mnp_status program_check_spans(env *e, const plan *p, const cuda_program *program) {
     const params *weights = p->params;
     bool *seen = env_alloc(e, (size_t)weights->trainable + 1, sizeof *seen, "a check");
@@ -234,6 +357,9 @@ mnp_status program_check_spans(env *e, const plan *p, const cuda_program *progra
     }
     if (status == MNP_OK && program->task_spans > program->n_grad_spans)
         status = broken(e, "gradient spans", program->task_spans, "more spans of tasks than spans");
+    for (int32_t k = 0; k < program->count && status == MNP_OK; k++)
+        if (!slots_summed(program, k))
+            status = broken(e, "gradient spans", k, "slots that nobody sums");
     env_free(e, seen);
     return status;
 }

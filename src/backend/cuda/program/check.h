@@ -4,14 +4,17 @@
  * needs what those before it leave:
  *
  *   translate        ops and parts that exist, operands inside their stores, groups of at most
- *                    DEV_TOGETHER neighbours
+ *                    DEV_TOGETHER neighbours, or DEV_WIDE wide ones, that do not share what one
+ *                    of them writes
  *   mark_fresh       of a weight's gradient the first writer fresh, all others adding
  *   saved rows       rows inside a function's part of dev_run.saved, gradients inside the trainable
  *                    words
- *   arena            values inside the shorter arena
- *   stages           every instruction in one stage, in order, functions first and last; those of a
- *                    kernel of one kind, one precision and no memory that another one writes
- *   gradient spans   every trainable word in one span, those of wgrad tasks first
+ *   arena            values inside the shorter arena, and still there when an op reads them
+ *   stages           every instruction in one stage, in order, functions first and last, a draw
+ *                    before all; those of a kernel of one group, one kind and one precision, and
+ *                    gradients of weights apart from those of inputs
+ *   gradient spans   every trainable word in one span, those of wgrad tasks first; slots of wide
+ *                    instructions summed as such, and no others
  *   wgrad tasks      every part of a product and every span of theirs once, by milestones
  *   fp16             every group of four weights at a place of its own
  */

@@ -48,7 +48,7 @@ typedef struct dev_instr {
     int32_t together;  /* it and those after it run side by side: how many; 1: alone */
     int32_t milestone; /* which milestone it is (grad_spans.h), counted from 1; 0: none */
     int32_t lets;      /* the kernels that follow the functions may begin from here on */
-    int32_t wide;      /* a wide gradient of weights: which of wide_chunks slots it takes (stages.h) */
+    int32_t wide;      /* a wide gradient of weights: which wide_chunks slots it takes (stages.h) */
     int32_t i[DEV_INT];
     double f[DEV_REAL];
     union {
@@ -101,7 +101,7 @@ typedef struct dev_grad_span {
     int32_t at, words;
     int32_t outer; /* which it is a part of; -1: it lies in the slots */
     int32_t parts; /* in chunks * parts of them, from products; 0: in all that functions wrote to */
-    int32_t wide;  /* in wide * wide_chunks of them, from wide instructions (stages.h); 0: in none */
+    int32_t wide;  /* in wide * wide_chunks of them, from wide instructions; 0: in none */
     int32_t milestone; /* with which they are complete */
 } dev_grad_span;
 enum {
@@ -197,9 +197,10 @@ typedef struct step_shape {
     int32_t grad_spans, task_spans; /* task_spans: of them are summed by wgrad tasks */
 } step_shape;
 
-/* ---- stages (program/stages.h) ---------------------------------------------------------------- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
-/* Who runs a stage: functions one by one, or a kernel for all of them at once (wide/). */
+/* Who runs a stage (program/stages.h): functions one by one, or a kernel for all of them at once
+ * (wide/). */
 typedef enum dev_stage_kind {
     STAGE_FUNCTIONS,
     STAGE_LINEAR,
@@ -212,7 +213,8 @@ typedef enum dev_stage_kind {
 enum { DEV_WIDE = 8 }; /* wide instructions of a stage at most */
 
 /* Instructions [first, first + count) for items [lo, lo + items): an argument of kernels, so that a
- * captured step has it. The arena of item lo + b is number b. */
+ * captured step has it. The arena of item lo + b is number b. Without gaps, since stages are
+ * compared as bytes (host/runtime.cu). */
 typedef struct dev_stage {
     int32_t kind, first, count;
     int32_t staged;       /* 0: the only stage, of any number of items; a block has one arena */

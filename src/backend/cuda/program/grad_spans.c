@@ -109,9 +109,12 @@ static void list_stretch(const stretch *s, cuda_program *p) {
     const int64_t most = most_words(s, p->n_products > 0);
     for (int64_t at = s->at; at < s->end; at += most) {
         const int64_t words = s->end - at < most ? s->end - at : most;
-        p->grad_spans[p->n_grad_spans++] =
-            (dev_grad_span){.at = (int32_t)at, .words = (int32_t)words, .outer = s->outer,
-                            .parts = s->parts, .wide = s->wide, .milestone = s->milestone};
+        p->grad_spans[p->n_grad_spans++] = (dev_grad_span){.at = (int32_t)at,
+                                                           .words = (int32_t)words,
+                                                           .outer = s->outer,
+                                                           .parts = s->parts,
+                                                           .wide = s->wide,
+                                                           .milestone = s->milestone};
     }
 }
 
@@ -124,8 +127,8 @@ static void list_weights(const params *weights, const int32_t *last, int32_t mil
         if (w && w->init.frozen) continue;
         stretch next = {.outer = -1, .milestone = -1};
         if (w) next = stretch_of(p, w, grad_spans_complete(p, last_writer(w, last)));
-        const bool joins = now.outer < 0 && next.outer < 0 && now.parts == next.parts && now.wide == next.wide &&
-                           now.milestone == next.milestone;
+        const bool joins = now.outer < 0 && next.outer < 0 && now.parts == next.parts &&
+                           now.wide == next.wide && now.milestone == next.milestone;
         if (!joins && now.milestone == milestone && (now.outer >= 0) == outer)
             list_stretch(&now, p);
         if (joins) next.at = now.at;

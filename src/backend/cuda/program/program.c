@@ -1,7 +1,10 @@
 /* program.c: see program.h. The passes in order: find fused parts (fuse/fuse.h), put operands into
  * instructions, choose the precision of products, find wide instructions (stages.h), set small ones
- * side by side (schedule.h).
- * check.h has what each needs and leaves.
+ * side by side (schedule.h). check.h has what each leaves.
+ *
+ * Where there are wide instructions the draft is made twice: first to find them, then with their
+ * reverse passes in two pieces and a place of its own for each value.
+ *
  * The first instruction that writes a weight's gradient overwrites, so slots need no zeroing. The
  * reverse pass of a small dense layer becomes two instructions: only the input's gradient is waited
  * for. */
@@ -146,7 +149,7 @@ static mnp_status check_step(env *e, const plan *p, cuda_program *out) {
 
 /* ---- small instructions, side by side -------------------------------------------------------- */
 
-_Static_assert((int)SCHEDULE_TOGETHER == (int)DEV_TOGETHER &&
+_Static_assert((int)SCHEDULE_TOGETHER == (int)DEV_TOGETHER && (int)SCHEDULE_WIDE == (int)DEV_WIDE &&
                    (int)SCHEDULE_SPANS >= (int)FUSED_OPERANDS,
                "schedule");
 
@@ -349,8 +352,9 @@ static void draft_free(env *e, draft *d) {
 static mnp_status draft_stages(env *e, const plan *p, exec_wide wide, const cuda_program *out,
                                draft *d, bool *staged) {
     enum { WIDE_COST = 1000000 }; /* far more than that of functions */
-    MNP_TRY(
-        stages_find(e, p, d->code, d->count, wide == WIDE_ALWAYS, out->updates, d->kind));
+    const stages_how how = {
+        .always = wide == WIDE_ALWAYS, .split = d->wide != NULL, .sums = out->updates};
+    MNP_TRY(stages_find(e, p, d->code, d->count, how, d->kind));
     *staged = false;
     for (int32_t k = 0; k < d->count; k++) {
         if (d->kind[k] == STAGE_FUNCTIONS) continue;

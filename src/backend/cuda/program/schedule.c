@@ -1,7 +1,7 @@
 /* schedule.c: list scheduling, see schedule.h. Of all instructions whose predecessors are done the
  * one with the longest way to the end goes first; if it is small, the next small ones join it, and
- * if it is wide the next of its kind. Long
- * programs are scheduled in stretches, so that the table of dependences stays small. */
+ * if it is wide the next of its kind. Long programs are scheduled in stretches, so that the table
+ * of dependences stays small. */
 #include "backend/cuda/program/schedule.h"
 
 enum { STRETCH = 1024 };

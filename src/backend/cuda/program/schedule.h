@@ -1,7 +1,7 @@
 /* schedule.h: an order for the instructions of a function in which small ones that do not depend on
  * each other stand side by side, to be run by teams of a block at once, and so do wide ones of a
- * kind, to be run by one kernel; one kernel follows another as rarely as may be. Dependence is decided by
- * memory: two instructions keep their order when one writes what the other touches. */
+ * kind, to be run by one kernel; one kernel follows another as rarely as may be. Dependence is
+ * decided by memory: two instructions keep their order when one writes what the other touches. */
 #ifndef MNP_CUDA_PROGRAM_SCHEDULE_H
 #define MNP_CUDA_PROGRAM_SCHEDULE_H
 

@@ -67,6 +67,12 @@ static int32_t kind_of(const plan *p, const dev_instr *ins) {
     }
 }
 
+bool stages_whole(const dev_instr *ins) {
+    return ins->op == OPCODE_linear_grad &&
+           (ins->out[LINEAR_GX].present || ins->out[LINEAR_GRES].present) &&
+           (ins->out[LINEAR_GW].present || ins->out[LINEAR_GB].present);
+}
+
 /* ---- gradients of weights -------------------------------------------------------------------- */
 
 /* What writes to a gradient, by its first DEV_OUTER_WORDS words. */
@@ -137,48 +143,60 @@ static void choose_slots(dev_instr *code, int32_t count, uint8_t *writers, const
 
 /* ---- is it worth it? ------------------------------------------------------------------------- */
 
-/* Cycles of a block that an instruction takes in the interpreter, roughly (measured on an H200:
- * large ops reach 300 operations a cycle and multiprocessor). */
+/* In the interpreter, measured on an H200: operations a cycle and multiprocessor that large ops
+ * reach, and the cycles that every instruction takes for its barriers and to ask for its data. */
+enum { RATE = 300, LEAST = 3000 };
+/* A launch, with what the functions do to begin again, in cycles: 3.4 microseconds. */
+enum { LAUNCH = 6000 };
+/* What a kernel takes of the time in the interpreter: it has all multiprocessors, not one for each
+ * function, at more than twice the rate. */
+static const double kernel_share = 0.25;
+/* Products of attention's reverse pass beside those of the forward pass: five and two. */
+static const double attention_reverse = 2.5;
+
+/* Cycles of a block that an instruction takes in the interpreter, roughly. */
 static double cycles_of(const plan *p, const dev_instr *ins) {
-    enum { RATE = 300, LEAST = 3000 };
     const dev_operand *x = &ins->in[0];
     const double rows = (double)plan_rows(p, (extent)x->ext, x->rows) *
                         (x->sampled ? (double)p->opts.samples : 1.0);
     double flops;
     if (ins->op == OPCODE_linear || ins->op == OPCODE_linear_grad) {
         flops = 2.0 * rows * ins->in[LINEAR_W].rows * ins->in[LINEAR_W].cols;
-        if (ins->op == OPCODE_linear_grad) flops *= 2.0;
+        if (stages_whole(ins)) flops *= 2.0;
     } else {
         const dev_operand *kv = &ins->in[ATTENTION_KV];
-        flops = 4.0 * rows * (double)plan_rows(p, (extent)kv->ext, kv->rows) *
-                ins->i[ATTENTION_WIDTH];
-        if (ins->op == OPCODE_attention_grad) flops *= 2.5;
+        flops =
+            4.0 * rows * (double)plan_rows(p, (extent)kv->ext, kv->rows) * ins->i[ATTENTION_WIDTH];
+        if (ins->op == OPCODE_attention_grad) flops *= attention_reverse;
     }
     return LEAST + flops / RATE;
 }
 
-/* A launch, with what the functions do to begin again, beside a quarter of the interpreter's time
- * (all multiprocessors at more than twice the rate). */
+/* All of them or none: a few kernels among many instructions for functions would save little. Each
+ * instruction counts as a launch of its own. In truth some share one, and a reverse pass of a dense
+ * layer has two. The general set of kernels goes by the same numbers although its launches do not
+ * overlap: it has not been measured. */
 static bool worth(const plan *p, const dev_instr *code, int32_t count, const int32_t *kind) {
-    enum { LAUNCH = 6000 };
     double gain = 0;
     for (int32_t k = 0; k < count; k++)
-        if (kind[k] != STAGE_FUNCTIONS) gain += 0.75 * cycles_of(p, &code[k]) - LAUNCH;
+        if (kind[k] != STAGE_FUNCTIONS)
+            gain += (1.0 - kernel_share) * cycles_of(p, &code[k]) - LAUNCH;
     return gain > 0;
 }
 
-mnp_status stages_find(env *e, const plan *p, dev_instr *code, int32_t count, bool always,
-                       bool sums, int32_t *kind) {
+mnp_status stages_find(env *e, const plan *p, dev_instr *code, int32_t count, stages_how how,
+                       int32_t *kind) {
     const size_t pieces = (size_t)p->params->words / DEV_OUTER_WORDS + 1;
     uint8_t *writers = env_alloc(e, pieces, sizeof *writers, "a program");
     if (!writers) return MNP_ENOMEM;
-    for (int32_t k = 0; k < count; k++) kind[k] = kind_of(p, &code[k]);
+    for (int32_t k = 0; k < count; k++)
+        kind[k] = how.split && stages_whole(&code[k]) ? STAGE_FUNCTIONS : kind_of(p, &code[k]);
     do {
         memset(writers, 0, pieces);
         note_writers(code, count, kind, writers);
     } while (take_back(code, count, writers, kind));
-    if (!always && !worth(p, code, count, kind)) memset(kind, 0, (size_t)count * sizeof *kind);
-    if (sums) choose_slots(code, count, writers, kind);
+    if (!how.always && !worth(p, code, count, kind)) memset(kind, 0, (size_t)count * sizeof *kind);
+    if (how.sums) choose_slots(code, count, writers, kind);
     env_free(e, writers);
     return MNP_OK;
 }

@@ -137,7 +137,8 @@ kept() { # a lost cell and a damaged truth are found again
 # key said so is scored again.
 # shellcheck disable=SC2086
 precisions() {
-    local again=("$MNP" repro predictive $micro $few --out other)
+    local again
+    read -ra again <<<"$MNP repro predictive $micro $few --out other"
     cp -r whole other && "${again[@]}" --device auto >auto.txt 2>&1 && grep -q '^15 of them are finished' auto.txt || return 1
     "${again[@]}" --device cuda --math tf32 >tf32.txt 2>&1 # without a GPU the other cells fail
     cat tf32.txt

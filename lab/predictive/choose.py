@@ -4,6 +4,7 @@
     lab/predictive/choose.py DIR ["how: machine, precision"]     fills the page between <!-- choose --> and <!-- /choose -->
     lab/predictive/choose.py --print DIR                         prints them
     lab/predictive/choose.py --page FILE DIR                     another page
+    lab/predictive/choose.py --place small DIR                   between <!-- choose small --> and <!-- /choose small -->
 
 Bold are the best model of a column and those that are within two standard errors of it, the
 difference taken function by function. Only the standard library is used.
@@ -15,7 +16,6 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BEGIN, END = "<!-- choose -->", "<!-- /choose -->"
 MIDDLE = "10"  # points given, of the families
 
 
@@ -137,6 +137,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--print", action="store_true", dest="show")
     parser.add_argument("--page", default=ROOT / "docs/user/choose.md", type=pathlib.Path)
+    parser.add_argument("--place", help="a word in the comments around the tables")
     parser.add_argument("folder")
     parser.add_argument("how", nargs="?", default="")
     args = parser.parse_args()
@@ -144,11 +145,13 @@ def main():
     if args.show:
         print(text)
         return
+    place = f"choose {args.place}" if args.place else "choose"
+    begin, end = f"<!-- {place} -->", f"<!-- /{place} -->"
     page = args.page.read_text(encoding="utf-8")
-    if page.count(BEGIN) != 1 or page.count(END) != 1:
-        sys.exit(f"choose.py: {args.page} has no place for the tables: {BEGIN} and {END}")
-    before, rest = page.split(BEGIN)
-    args.page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    if page.count(begin) != 1 or page.count(end) != 1:
+        sys.exit(f"choose.py: {args.page} has no place for the tables: {begin} and {end}")
+    before, rest = page.split(begin)
+    args.page.write_text(f"{before}{begin}\n\n{text}\n\n{end}{rest.split(end)[1]}", encoding="utf-8")
     print(f"{args.page}: from {args.folder}")
 
 

@@ -49,6 +49,7 @@ static mnp_status score_others(scoring *s, const mnp_set part[2], mnp_draw_repor
     condition_bar bar;
     mnp_predictor *p = NULL;
     mnp_draw_opts o = {.size = sizeof o,
+                       .condition = s->ask.condition, /* for the bar */
                        .samples = s->samples,
                        .seed = c->seed,
                        .progress = condition_bar_show,

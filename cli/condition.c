@@ -40,11 +40,12 @@ static void warn_long(condition_bar *b, int64_t done, int64_t total) {
     if (b->warned || all < LONG) return;
     b->warned = true;
     if (b->bar.shown > b->bar.started) progress_end(&b->bar); /* the line stays */
-    cli_note(b->bar.c,
-             "warning: this takes about %s, since the work grows with the square of the observed "
-             "points: give fewer of them, ask for fewer functions%s, or wait",
-             text_time(time, all),
-             *b->condition == MNP_NETWORK ? "" : ", take --condition network");
+    cli_note(
+        b->bar.c,
+        "warning: this takes %s %s: ask for fewer functions, give fewer points (the work grows "
+        "with their square where there are many)%s, or wait",
+        *b->condition == MNP_EXACT ? "up to" : "about", text_time(time, all),
+        *b->condition == MNP_NETWORK ? "" : ", take --condition network");
 }
 
 void condition_bar_show(void *user, int64_t done, int64_t total) {

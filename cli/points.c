@@ -369,17 +369,35 @@ bool question_condition(cli *c, const question *q, condition_ask *out) {
     return true;
 }
 
-static int64_t many_points(const mnp_table *t, int64_t most) {
+int64_t question_context_of(const question *q, int64_t g) {
+    if (!q->seen || mnp_table_groups(q->seen) == 0) return -1;
+    if (points_grouped(q->seen) != points_grouped(q->places)) return 0;
+    return mnp_table_find(q->seen, mnp_table_group_name(q->places, g));
+}
+
+static int64_t points_given(const question *q, int64_t g) {
+    return mnp_table_group_rows(q->seen, question_context_of(q, g));
+}
+
+/* Curves that are asked about with more points than `most`. */
+static int64_t many_points(const question *q, int64_t most) {
     int64_t many = 0;
-    for (int64_t g = 0; g < mnp_table_groups(t); g++) many += mnp_table_group_rows(t, g) > most;
+    for (int64_t g = 0; g < mnp_table_groups(q->places); g++) many += points_given(q, g) > most;
     return many;
+}
+
+static int64_t most_points(const question *q) {
+    int64_t most = 0;
+    for (int64_t g = 0; g < mnp_table_groups(q->places); g++)
+        if (points_given(q, g) > most) most = points_given(q, g);
+    return most;
 }
 
 static mnp_status forecast_curve(cli *c, const question *q, mnp_groups_opts *o,
                                  const mnp_summary *out) {
     condition_bar bar;
     mnp_condition how = o->condition;
-    if (o->work_max && many_points(q->seen, o->work_max / o->samples)) how = MNP_NETWORK;
+    if (o->work_max && many_points(q, o->work_max / o->samples)) how = MNP_NETWORK;
     condition_bar_begin(&bar, c, &how);
     o->progress = condition_bar_show, o->progress_user = &bar;
     mnp_status status = mnp_predict_groups(c->ctx, q->model, q->seen, q->places, o, out);
@@ -406,13 +424,6 @@ static void warn_many(cli *c, const mnp_model *m, int64_t points, buf *to) {
     buf_free(&lines);
 }
 
-static int64_t most_points(const mnp_table *t) {
-    int64_t most = 0;
-    for (int64_t g = 0; g < mnp_table_groups(t); g++)
-        if (mnp_table_group_rows(t, g) > most) most = mnp_table_group_rows(t, g);
-    return most;
-}
-
 int question_forecast(cli *c, question *q, int64_t samples, bool smooth, const mnp_summary *out,
                       drawn *how) {
     condition_ask ask;
@@ -432,7 +443,7 @@ int question_forecast(cli *c, question *q, int64_t samples, bool smooth, const m
                          .smooth = smooth,
                          .reports = reports};
     if (!ask.given && !ask.noted) o.work_max = CONDITION_WORK_MAX;
-    warn_many(c, q->model, most_points(q->seen), &q->warnings);
+    warn_many(c, q->model, most_points(q), &q->warnings);
     double start = cli_now();
     mnp_status status = forecast(c, q, &o, out);
     if (status == MNP_EUNSUPPORTED && !ask.given && o.condition != MNP_NETWORK) {
@@ -444,7 +455,7 @@ int question_forecast(cli *c, question *q, int64_t samples, bool smooth, const m
     how->seconds = cli_now() - start;
     if (status == MNP_OK) {
         bool latent = mnp_model_latent(q->model) > 0 && o.condition != MNP_NETWORK;
-        int64_t left = latent && o.work_max ? many_points(q->seen, o.work_max / samples) : 0;
+        int64_t left = latent && o.work_max ? many_points(q, o.work_max / samples) : 0;
         condition_merge(reports, groups, left, mnp_table_rows(q->seen), samples, how);
         condition_tell(c, how);
     }
@@ -466,12 +477,6 @@ void question_json(cli_json *j, const question *q) {
         json_object_end(&j->w);
     }
     json_array_end(&j->w);
-}
-
-int64_t question_context_of(const question *q, int64_t g) {
-    if (!q->seen || mnp_table_groups(q->seen) == 0) return -1;
-    if (points_grouped(q->seen) != points_grouped(q->places)) return 0;
-    return mnp_table_find(q->seen, mnp_table_group_name(q->places, g));
 }
 
 int question_draw(cli *c, const question *q, int64_t samples, drawn *how, mnp_predictor **out) {

@@ -36,6 +36,7 @@ function weight(    k, off, sum) { # of a run: how probable the points given are
     }
     return exp(-sum / 2)
 }
+function stop(why) { print why > "/dev/stderr"; exit 1 }
 BEGIN {
     DAYS = 90; NOISE = 0.5; FS = ","
     state = 2 * seed + 12345
@@ -47,8 +48,11 @@ BEGIN {
     }
     while ((getline line < given) > 0) {
         split(line, field, ",")
-        if (field[2] + 0 == field[2]) { points++; at_day[points] = field[2]; value[points] = field[3] }
+        if (field[2] + 0 != field[2]) continue # the header
+        if (field[2] != int(field[2]) || field[2] < 0 || field[2] > DAYS) stop(given ": day " field[2] ": days are whole, 0 to " DAYS)
+        points++; at_day[points] = field[2]; value[points] = field[3]
     }
+    if (points == 0) stop(given ": no points")
     places = split(at, place, ",")
     for (run = 1; run <= runs; run++) {
         epidemic()
@@ -56,6 +60,7 @@ BEGIN {
         if (highest > peak) above += w
         for (k = 1; k <= places; k++) { mean[k] += w * infected[place[k]]; power[k] += w * infected[place[k]] ^ 2 }
     }
+    if (all == 0) stop("no run fits " given ": ask for more runs, or look at the points")
     printf "more than %g %% at once: probability %.3f (%d runs, worth %.0f)\n", peak, above / all, runs, all * all / squares
     for (k = 1; k <= places; k++) {
         m = mean[k] / all

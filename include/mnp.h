@@ -520,9 +520,9 @@ typedef struct mnp_scores {
      * error, and the standard deviation over the orders of a function, as a root mean square; else
      * NaN */
     double loglik_in_turn, se_in_turn, order_sd;
-    /* on a device with rounded products (tf32, bf16): what the score of the first 64 functions
-     * gains in fp32, in nats per point; NaN elsewhere, and where there is no memory to find it,
-     * which is logged as a warning */
+    /* on a device with rounded products (tf32, bf16, mixed): what the score of the first 64
+     * functions gains in fp32, in nats per point; NaN elsewhere, and where it could not be found
+     * (for want of memory, say), which is logged as a warning */
     double rounding;
 } mnp_scores;
 
@@ -648,9 +648,10 @@ typedef struct mnp_draw_opts {
     int64_t samples;   /* functions, 1 to 131 072; 0 = 100                                    */
     int64_t gradients; /* of each particle, in moves of 5; 0 = 30 (refine), 200 at most (exact) */
     uint64_t seed;
-    /* Gradients of each particle; or NULL. On the CPU of a set of 512 points or more, whose work
-     * grows with their square, many times on the way: gradients of single particles, or functions
-     * where the network draws; and there the cancel callback ends the work within seconds. */
+    /* Gradients of each particle; of a set of 512 points or more those of single particles, and one
+     * more of each. On the CPU it is called many times during such a gradient, and the cancel
+     * callback ends the work within seconds; likewise, in functions, while a network with attention
+     * draws. NULL: nobody is told. */
     void (*progress)(void *user, int64_t done, int64_t total);
     void *progress_user;
     /* network: the noise of the latents is cos(angle) times that of `seed` plus sin(angle) times
@@ -773,7 +774,7 @@ typedef struct mnp_groups_opts {
     int64_t work_max; /* curves of more points times S are left to the network; 0: none are   */
     int64_t smooth;   /* 1: draws without the noise of measurements                           */
     mnp_draw_report *reports; /* (curves of the places), as in mnp_many_opts; or NULL         */
-    void (*progress)(void *user, int64_t done, int64_t total); /* curves; gradients of one    */
+    void (*progress)(void *user, int64_t done, int64_t total); /* curves; of one: mnp_draw_opts */
     void *progress_user;
 } mnp_groups_opts;
 MNP_API mnp_status mnp_predict_groups(mnp_ctx *ctx, const mnp_model *model,

@@ -129,12 +129,14 @@ static frame make_frame(exec *x, int64_t item, int64_t slot, int worker) {
                    .item_scalars = x->item_scalars};
 }
 
-/* After `share` of an item of the calling thread: other workers are about as far with theirs. */
+/* After `share` of an item of the calling thread: other workers are about as far with theirs, and
+ * go on with them when this thread begins another. */
 static mnp_status tell(exec *x, double share, env *e) {
     long long done = atomic_load(&x->done), left = x->items - done;
     double busy = (double)(left < x->workers ? left : x->workers);
-    if (!x->io->tell(x->io->tell_user, ((double)done + busy * share) / (double)x->items))
-        return MNP_OK;
+    double part = ((double)done + busy * share) / (double)x->items;
+    if (part > x->told) x->told = part;
+    if (!x->io->tell(x->io->tell_user, x->told)) return MNP_OK;
     return env_fail(e, MNP_ECANCELLED, "the run was cancelled");
 }
 
@@ -269,8 +271,9 @@ mnp_status interp_run(exec *x, exec_io *io, int64_t items, int64_t steps) {
     x->io = io;
     x->items = items;
     atomic_store(&x->status, MNP_OK);
-    atomic_store(&x->done, 0);
     for (int64_t s = 0; s < steps; s++) {
+        atomic_store(&x->done, 0);
+        x->told = 0;
         if (x->prepare) x->prepare(x);
         bool stop = false;
         interp_parallel(x, x->has_grad ? x->slot_hi - x->slot_lo : items,

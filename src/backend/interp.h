@@ -34,7 +34,8 @@ struct exec {
     exec_io *io;     /* of the run in progress   */
     int64_t items;
     atomic_int status; /* first failure of a worker */
-    atomic_llong done; /* items of the run in progress that are finished */
+    atomic_llong done; /* items of the step in progress that are finished */
+    double told;       /* the part of them that was told last */
 
     mnp_status (*execute)(exec *x, frame *f, const instr *ins, env *e);
     void (*prepare)(exec *x); /* before the functions of a step; may be NULL */

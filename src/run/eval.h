@@ -85,8 +85,8 @@ mnp_status evaluator_create(env *e, const model *m, const dataset *d, pool *pool
                             backend_choice device, evaluator **out);
 mnp_status evaluator_run(evaluator *v, const float *weights, const eval_opts *o, eval_scores *out);
 /* After a score: what the bound of its first functions gains in fp32, in nats per point. NaN where
- * products are exact, and where it cannot be found for want of memory, which is logged: the score
- * is good without it. Nobody is told of progress any more. */
+ * products are exact, and where it could not be found (for want of memory, say), which is logged:
+ * the score is good without it. Nobody is told of progress any more. */
 double evaluator_rounding(evaluator *v, const eval_opts *o);
 void evaluator_destroy(evaluator *v);
 

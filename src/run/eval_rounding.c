@@ -1,6 +1,6 @@
-/* eval_rounding.c: what rounded products (tf32, bf16) cost a score: the bound of the same first
- * functions as it is computed here and in fp32. Models of data without noise lose nats to them, and
- * nothing else would tell. */
+/* eval_rounding.c: what rounded products (tf32, bf16, mixed) cost a score: the bound of the same
+ * first functions as it is computed here and in fp32. Models of data without noise lose nats to
+ * them, and nothing else would tell. */
 #include <math.h>
 
 #include "comm/comm.h"

@@ -160,6 +160,9 @@ mnp_status sampler_reserve(sampler *s, int64_t points) {
 
 /* ---- while it works -------------------------------------------------------------------------- */
 
+/* Of the first gradient, before any move. */
+enum { NO_MOVE = -1 };
+
 /* One gradient of all particles may take minutes then. */
 static bool many_points(const sampler *s) {
     return s->slot[0].set.n >= RUNNER_TELLS;
@@ -180,9 +183,7 @@ static void tell_moves(const sampler *s) {
 
 static bool tell_gradient(void *user, double part) {
     const sampler *s = user;
-    bool begun = s->slot[0].moves >= 0;
-    if (begun) part += (double)(1 + SAMPLER_LEAPS * s->slot[0].paid + s->leap);
-    tell_gradients(s, part);
+    tell_gradients(s, part + (double)(1 + SAMPLER_LEAPS * s->slot[0].paid + s->leap));
     return env_cancelled(s->env);
 }
 
@@ -323,6 +324,7 @@ mnp_status sampler_begin(sampler *s, const sampler_opts *o, const sampler_set *s
                          int64_t count) {
     bool exact = o->kind == SAMPLER_EXACT;
     s->o = *o;
+    s->leap = NO_MOVE;
     s->count = s->active = count;
     for (int64_t k = 0; k < count; k++) {
         s->slot[k] = (slot){.context = k,
@@ -368,6 +370,7 @@ mnp_status sampler_extend(sampler *s, const sampler_growth *to, double *rise) {
     for (int64_t k = 0; k < s->count; k++) grow(s, k, &to[s->slot[k].context]);
     s->active = s->count;
     s->extends = true;
+    s->leap = NO_MOVE;
     MNP_TRY(take_noise(s));
     for (int64_t k = 0; k < s->count; k++) sampler_pick(s, k, to[s->slot[k].context].log_p);
     MNP_TRY(sampler_gradient(s, &s->now));
@@ -439,6 +442,7 @@ mnp_status sampler_bound(sampler *s, const sampler_opts *o, const sampler_set *s
     int64_t J = o->gradients >= SAMPLER_LEAPS ? o->gradients / SAMPLER_LEAPS : 1;
     double *steps = numbers(s, J * count), *sum = numbers(s, count * s->P);
     s->o = *o;
+    s->leap = NO_MOVE;
     s->count = s->active = count;
     for (int64_t k = 0; k < count; k++) {
         s->slot[k] = (slot){.context = k, .set = sets[k], .step = 0.2, .moves = -1};

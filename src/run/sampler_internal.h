@@ -61,7 +61,7 @@ struct sampler {
     sampler_opts o;
     sampler_progress progress;
     void *progress_user;
-    int leap; /* of the present move */
+    int leap; /* of the present move; -1: there was none yet */
 };
 
 /* Moves of a stage, one at least; and how many of them are at beta = 1. */

@@ -181,11 +181,11 @@ static void of_many_points(void) {
     enum { MANY = 600, GRADIENTS = 5 };
     double x[MANY], y[MANY], before[S * PLACES], after[S * PLACES];
     for (int i = 0; i < MANY; i++) x[i] = 2 * sin(i), y[i] = cos(3 * x[i]);
-    for (int k = 0; k < 3; k++) {
-        world w = open_world("mnp", 1);
+    for (int k = 0; k < 6; k++) {
+        world w = open_world("mnp", k < 3 ? 1 : 4);
         seen s = {.stop_at = INT64_MAX};
         mnp_draw_opts o = {.size = sizeof o,
-                           .condition = kinds[k],
+                           .condition = kinds[k % 3],
                            .samples = S,
                            .gradients = GRADIENTS,
                            .progress = watch,
@@ -194,12 +194,12 @@ static void of_many_points(void) {
         CHECK(mnp_predictor_condition(w.p, &(mnp_set){MANY, x, y}) == MNP_OK);
         CHECK(mnp_predictor_draw(w.p, &o, &r) == MNP_OK);
         CHECK(s.calls > 10 && !s.falls && s.last == s.total);
-        CHECK(s.total == (k == 0 ? S : (GRADIENTS + 1) * r.particles));
+        CHECK(s.total == (k % 3 == 0 ? S : (GRADIENTS + 1) * r.particles));
         CHECK(mnp_predictor_predict(w.p, at, PLACES, MNP_BASE_NORMAL, before) == MNP_OK);
         o.seed = 4;
         s = (seen){.stop_at = 1};
         CHECK(mnp_predictor_draw(w.p, &o, NULL) == MNP_ECANCELLED);
-        CHECK(s.last == 1); /* long before the first of all gradients */
+        CHECK(s.last >= 1 && s.last <= s.total / 2); /* on the way */
         stop = false;
         CHECK(mnp_predictor_predict(w.p, at, PLACES, MNP_BASE_NORMAL, after) == MNP_OK);
         CHECK(memcmp(before, after, sizeof after) == 0);

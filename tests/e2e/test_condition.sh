@@ -156,7 +156,7 @@ takes_long() {
     done
     kill -INT $pid
     wait $pid
-    [ $? = 130 ] && cat long.txt && grep -q '^warning: this takes about .*: give fewer of them, ask for fewer functions, or wait$' long.txt
+    [ $? = 130 ] && cat long.txt && grep -q '^warning: this takes about .*: ask for fewer functions, give fewer points (.*), or wait$' long.txt
 }
 run "more points than in training" more_than_in_training
 run "what takes long is said early" takes_long

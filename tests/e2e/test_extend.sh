@@ -96,8 +96,8 @@ device_op() {
         $emulate -O0 -w -x c++ -c "src/backend/cuda/$file.cu" -o "$tmp/op/$(basename $file).cu.o" || return 1
     done
     # the general sets do not know the op: they are there to be linked, for other GPUs than the emulated one
-    $emulate -shared "$tmp"/op/*.cu.o "$BUILD"/emulator/src/backend/cuda/kernels/{products,update}.cu.o \
-        "$BUILD"/emulator/general-*/src/backend/cuda/kernels/*.o "$BUILD"/emulator/tests/emulator/*.o -o "$tmp/op/libmnp_cuda.so" &&
+    $emulate -shared "$tmp"/op/*.cu.o "$BUILD"/emulator/src/backend/cuda/{kernels/{products,update},wide/*}.cu.o \
+        "$BUILD"/emulator/general-*/src/backend/cuda/*/*.o "$BUILD"/emulator/tests/emulator/*.o -o "$tmp/op/libmnp_cuda.so" &&
         "$tmp/op/test_cuda" --small square | tee "$tmp/op/said" && grep -q '^2 passed, 0 failed$' "$tmp/op/said"
 }
 

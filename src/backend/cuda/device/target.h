@@ -19,7 +19,7 @@
 #ifdef MNP_KERNELS_GENERAL
 /* TARGET_PARTS: are there parts of paper/ and what they need of the machine? TARGET_SHARED: bytes
  * of a block. TARGET_FP32, TARGET_16: how products are taken (DEV_FP32; DEV_TF32 and DEV_BF16).
- * TARGET_WIDE: are there wide instructions, which fp32 has not? */
+ * TARGET_WIDE: are there wide instructions? In fp32 alone there are none. */
 #define TARGET_PARTS 0
 #define TARGET_WIDE  (MNP_KERNELS_GENERAL == 16)
 enum { TARGET_SHARED = 99 * 1024 };

@@ -93,7 +93,7 @@ static int set_for(const cuda_device_info *device, const exec_opts *o) {
     return o->math == MATH_FP32 || o->math == MATH_MIXED ? CUDA_GENERAL_FP32 : CUDA_GENERAL_16;
 }
 
-/* The half of the general set for fp32 takes all products so, those of mixed too: none are wide. */
+/* The general set for fp32, which also has programs in mixed precision, has no wide kernels. */
 static exec_wide wide_for(int set, const exec_opts *o) {
     return set == CUDA_GENERAL_FP32 ? WIDE_NEVER : o->wide;
 }

@@ -207,12 +207,14 @@ OP_FN void watch(int k, int next) {
     f.last = now;
 }
 
-/* By one thread, before an instruction that passes a milestone: what the block has completed may be
- * summed, unless it has more to do. */
+/* How many of a function's saved rows there are. */
 FN void save_lengths(const Frame &f) {
     int32_t *lengths = (int32_t *)f.base[DEV_STORE_SAVED];
     lengths[DEV_SAVED_N] = f.n, lengths[DEV_SAVED_M] = f.m;
 }
+
+/* By one thread, before an instruction that passes a milestone: what the block has completed may be
+ * summed, unless it has more to do. */
 OP_FN void release_gradients(const dev_instr &ins) {
     const Frame &f = frame();
     if (f.run->saved_words > 0) save_lengths(f);

@@ -11,7 +11,7 @@
  *                    words
  *   arena            values inside the shorter arena, and still there when an op reads them
  *   stages           every instruction in one stage, in order, functions first and last, a draw
- *                    before all; those of a kernel of one group, one kind and one precision, and
+ *                    before all; those of a kernel of one group and one kind, and
  *                    gradients of weights apart from those of inputs
  *   gradient spans   every trainable word in one span, those of wgrad tasks first; slots of wide
  *                    instructions summed as such, and no others

@@ -346,7 +346,7 @@ static void draft_free(env *e, draft *d) {
     *d = (draft){0};
 }
 
-/* Wide instructions, and which of them a kernel can take together: those of a kind and a precision.
+/* Wide instructions, and which of them a kernel can take together: those of a kind.
  * Of chains side by side the one with more kernels before it is the more urgent, so that they go in
  * step. Gradients of weights in other slots are other memory. */
 static mnp_status draft_stages(env *e, const plan *p, exec_wide wide, const cuda_program *out,

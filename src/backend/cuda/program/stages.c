@@ -148,8 +148,8 @@ static void choose_slots(dev_instr *code, int32_t count, uint8_t *writers, const
 enum { RATE = 300, LEAST = 3000 };
 /* A launch, with what the functions do to begin again, in cycles: 3.4 microseconds. */
 enum { LAUNCH = 6000 };
-/* What a kernel takes of the time in the interpreter: it has all multiprocessors, not one for each
- * function, at more than twice the rate. */
+/* What a kernel takes of the time in the interpreter, not measured: it has all multiprocessors, not
+ * one for each function, and should work at twice the rate. */
 static const double kernel_share = 0.25;
 /* Products of attention's reverse pass beside those of the forward pass: five and two. */
 static const double attention_reverse = 2.5;

@@ -23,9 +23,13 @@ score() {
     (cd "$tmp" && ./mnp eval "$1.safetensors" --functions 2 --samples 2 --json --quiet) |
         awk 'match($0, /"loglik":[-+0-9.e]*/) { print substr($0, RSTART + 9, RLENGTH - 9) }'
 }
+near() { # A B BOUND: scores of two models
+    awk -v a="$(score "$1")" -v b="$(score "$2")" -v most="$3" 'BEGIN { exit !(a != "" && (a - b) ^ 2 < most ^ 2) }'
+}
+# in tf32 the first step, which has the sign of every gradient, moves the score by rounding alone
 agree() {
-    train fused fused && train general general && ! cmp -s "$tmp/fused.safetensors" "$tmp/general.safetensors" &&
-        awk -v a="$(score fused)" -v b="$(score general)" 'BEGIN { exit !(a != "" && (a - b) ^ 2 < 1e-6) }'
+    train fused32 fused 9.0 fp32 && train general32 general 9.0 fp32 && near fused32 general32 1e-5 &&
+        train fused fused && train general general && ! cmp -s "$tmp/fused.safetensors" "$tmp/general.safetensors" && near fused general 5e-3
 }
 
 # a GPU that is not of compute capability 9.0 has the general kernels, whatever is asked for

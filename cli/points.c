@@ -419,7 +419,7 @@ static mnp_status forecast(cli *c, const question *q, mnp_groups_opts *o, const 
 static void warn_many(cli *c, const mnp_model *m, int64_t points, buf *to) {
     buf lines;
     buf_init(&lines, &c->env);
-    if (mnp_model_latent(m) > 0) points_many(m, points, &lines);
+    points_many(m, points, &lines);
     tell_warnings(c, buf_str(&lines), to);
     buf_free(&lines);
 }

@@ -107,7 +107,7 @@ void request_warn(request *q, const mnp_set *asked, const char *what) {
     const mnp_model *m = q->model->model;
     points_outside(m, &q->context, "observed", &q->warnings);
     points_far(m, &q->context, "observed", &q->warnings);
-    if (mnp_model_latent(m) > 0) points_many(m, q->context.n, &q->warnings);
+    points_many(m, q->context.n, &q->warnings);
     points_outside(m, asked, what, &q->warnings);
     points_far(m, asked, what, &q->warnings);
 }

@@ -79,7 +79,8 @@ void points_far(const mnp_model *m, const mnp_set *set, const char *what, buf *t
 
 void points_many(const mnp_model *m, int64_t n, buf *to) {
     int64_t most = mnp_model_context_max(m);
-    if (most > 0 && n > most)
+    bool network = mnp_model_latent(m) > 0 || mnp_model_factorises(m);
+    if (network && most > 0 && n > most)
         buf_printf(to, "%lld observed points are more than the model was trained with (%lld)\n",
                    (long long)n, (long long)most);
 }

@@ -17,7 +17,7 @@ void points_name(const mnp_model *m, int64_t k, char out[POINTS_NAME]);
 void points_outside(const mnp_model *m, const mnp_set *set, const char *what, buf *to);
 /* A line where points lie beyond MNP_FAR and the model knows no ranges that would say more. */
 void points_far(const mnp_model *m, const mnp_set *set, const char *what, buf *to);
-/* A line where a context has more points than any that the model was trained with. */
+/* A line where a network is given more points than its training showed as a context. */
 void points_many(const mnp_model *m, int64_t n, buf *to);
 
 #endif

@@ -33,6 +33,12 @@ everything() { # MODEL OPTIONS...: every command answers
         "$MNP" score "$kind.safetensors" --context c.csv --targets t.csv | grep -q 'each point by itself' &&
         "$MNP" plot "$kind.safetensors" --context c.csv --out "$kind.svg" --quiet && grep -q '<svg' "$kind.svg"
 }
+many_points() { # one more than in training
+    awk 'BEGIN { print "x,y"; for (i = 0; i < 11; i++) print i / 10 "," i }' >many.csv
+    "$MNP" predict convcnp.safetensors --context many.csv --grid -1:1:5 --out p.csv 2>note.txt &&
+        grep -q '^warning: 11 observed points are more than the model was trained with (10)$' note.txt &&
+        sed -i '$d' many.csv && "$MNP" predict convcnp.safetensors --context many.csv --grid -1:1:5 --out p.csv 2>note.txt && ! grep -q 'trained with' note.txt
+}
 no_process() { # MODEL: the first two laws hold to rounding, the third does not
     "$MNP" check "$1.safetensors" --functions 4 >law.txt && grep -q 'no process' law.txt &&
         "$MNP" check "$1.safetensors" --functions 4 --json >law.json &&
@@ -88,6 +94,7 @@ one_end_of_the_grid() { # the other one stays where the data end: uniform inputs
 run "cnp, every command" everything cnp
 run "tnp, every command" everything tnp --set head=mixture
 run "convcnp, every command" everything convcnp
+run "more points than in training" many_points
 run "cnp is no process" no_process cnp
 run "tnp is no process" no_process tnp
 run "convcnp is no process" no_process convcnp

@@ -136,8 +136,9 @@ static bool still_there(const arena_state *a, val v, int32_t from) {
     const int64_t at = a->program->offset[v] / PIECE;
     const int64_t count = plan_words(a->p, &a->p->values[v]) / PIECE;
     bool there = true;
-    for (int64_t k = at; k < at + count && a->held[at] != OF_PART; k++) there &= a->held[k] == v;
-    return there || a->made[v] >= from;
+    if (a->made[v] >= from || a->held[at] == OF_PART) return true;
+    for (int64_t k = at; k < at + count; k++) there &= a->held[k] == v;
+    return there;
 }
 
 /* Does an op find what it reads, and what it adds to? */

@@ -10,8 +10,12 @@ mnp_status runner_make_over(env *e, const params *p, float *weights, const model
     if (!r) return MNP_ENOMEM;
     r->env = e;
     r->b = o->device.b ? o->device.b : backend_find("cpu");
-    exec_opts eo = {
-        .pool = o->pool, .math = o->device.math, .general = o->device.general, .slots = o->slots};
+    exec_opts eo = {.pool = o->pool,
+                    .math = o->device.math,
+                    .general = o->device.general,
+                    .slots = o->slots,
+                    .wide = o->wide,
+                    .profile = o->profile};
     /* Every name was declared when the weights were made: recording only looks them up. */
     graph_init(&r->graph, e, (params *)(uintptr_t)p);
     record(&r->graph, s, arg);

@@ -27,6 +27,8 @@ typedef struct runner_opts {
     backend_choice device; /* zero: the CPU     */
     plan_opts capacity;
     int32_t slots; /* for plans with gradients, see exec_opts; 0: the usual number */
+    exec_wide wide;
+    bool profile; /* as in exec_opts */
 } runner_opts;
 
 /* A recording over any weights: p says where they lie in the block, which is borrowed and must

@@ -702,7 +702,10 @@ int main(int argc, char **argv) {
                 snprintf(options + strlen(options), sizeof options - strlen(options), "%s ",
                          argv[k]);
         changes = options;
-        time_steps("paper", argc > 3 ? atoi(argv[3]) : 100, argc > 2 ? atoi(argv[2]) : 1);
+        if (argc > 2 && strcmp(argv[2], "condition") == 0)
+            time_gradients("paper", argc > 3 ? atoi(argv[3]) : 100);
+        else
+            time_steps("paper", argc > 3 ? atoi(argv[3]) : 100, argc > 2 ? atoi(argv[2]) : 1);
         return 0;
     }
     run_chosen(&n);

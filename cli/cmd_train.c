@@ -33,7 +33,8 @@ static const flag_def flags[] = {
     SET_FLAG("the model or the training, listed below"),
     HEADING("starting from another model, stopping and going on"),
     {"init", "M.safetensors",
-     "start from the weights of this model, with its options, on the data of --data"},
+     "start from the weights of this model, with its options, on the data of --data; --set changes "
+     "such as add to it: attend=on"},
     {"resume", "M.safetensors", "go on with an earlier run, with its own options"},
     {"stop-at", "K", "stop after step K; --resume goes on from there"},
     {"checkpoint", "S", "seconds between two saved states (default 60)"},
@@ -72,7 +73,7 @@ static bool is_network(const training *t) {
     return strcmp(t->process, "mnp") == 0 || strcmp(t->process, "np") == 0;
 }
 
-/* --init M: the size of the model and its options are M's. */
+/* --init M: the size of the model and its options are M's, but for what --set adds. */
 static int load_init(cli *c, training *t) {
     static const char *const fixed[] = {"preset", "seeds"};
     const char *path = cli_text(c, "init", NULL);
@@ -80,10 +81,6 @@ static int load_init(cli *c, training *t) {
     for (size_t k = 0; k < sizeof fixed / sizeof *fixed; k++)
         if (cli_has(c, fixed[k]))
             return cli_fail(c, EXIT_USAGE, "--init and --%s exclude each other", fixed[k]);
-    if (t->model_options.len)
-        return cli_fail(c, EXIT_USAGE,
-                        "--init takes the options of the model from %s: leave out %s", path,
-                        buf_str(&t->model_options));
     int code = cli_input(c, path);
     if (code) return code;
     mnp_status status = mnp_model_load(c->ctx, path, &t->init);

@@ -74,7 +74,9 @@ mnp_status training_make_trainer(training *t) {
 }
 
 mnp_status training_make_model(training *t) {
-    if (t->init) return mnp_model_create_from(t->c->ctx, t->init, t->train, &t->model);
+    if (t->init)
+        return mnp_model_extend(t->c->ctx, t->init, buf_str(&t->model_options), t->train, t->seed,
+                                &t->model);
     return mnp_model_create(t->c->ctx, t->process, t->preset, buf_str(&t->model_options), t->train,
                             t->seed, &t->model);
 }

@@ -794,6 +794,7 @@ CALLS = {
         (c_void_p, c_char_p, c_char_p, c_char_p, c_void_p, c_uint64, c_void_p),
     ),
     "mnp_model_create_from": (c_int, (c_void_p, c_void_p, c_void_p, c_void_p)),
+    "mnp_model_extend": (c_int, (c_void_p, c_void_p, c_char_p, c_void_p, c_uint64, c_void_p)),
     "mnp_model_load": (c_int, (c_void_p, c_char_p, c_void_p)),
     "mnp_model_save": (c_int, (c_void_p, c_void_p, c_char_p)),
     "mnp_model_save_half": (c_int, (c_void_p, c_void_p, c_char_p)),

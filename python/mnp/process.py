@@ -452,7 +452,7 @@ def train(
     y: columns of a file or a frame, guessed where they are not named, as `mnp.fit` does. model: one
     of "mnp", "np", "gp", "cbp", "lmm", ...; preset: "tiny", "paper", ..., None for what suits the
     data. options: any other option of the model or the training, as T=5, lr=1e-3. init: a model to
-    start from. progress: called with a `Progress` now and then; it ends the training with True.
+    start from, with its options; others may add to it, as attend="on". progress: called with a `Progress` now and then; it ends the training with True.
 
     The same seed gives the same weights, and those of `mnp train`.
 
@@ -475,10 +475,11 @@ def train(
             train_data.handle,
             seed,
         )
-    elif of_model or preset is not None:
-        raise InvalidError(f"init has its own options: leave out {of_model or 'preset'}")
+    elif preset is not None:
+        raise InvalidError("init has its own options: leave out preset")
     else:
-        made = (lib.mnp_model_create_from, init.handle, train_data.handle)
+        changes = text(of_model, "an option")
+        made = (lib.mnp_model_extend, init.handle, changes, train_data.handle, seed)
     handle = ctx.make(*made, **_OF_MODELS)
     opts = c.mnp_train_opts(
         options=text(of_training, "an option"), seed=seed, device=text(device, "device")

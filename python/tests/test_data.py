@@ -153,8 +153,11 @@ def test_training_from_another_model(process):
     trained = mnp.train(data, init=process, steps=1, batch=2)
     assert all(trained.options[k] == process.options[k] for k in ("kind", "T", "d_z", "bins"))
     assert "init" in trained.notes
+    assert mnp.train(data, init=process, steps=1, batch=2, attend="on").options["attend"] == "on"
     with pytest.raises(mnp.errors.InvalidError, match="init has its own options"):
-        mnp.train(data, init=process, T=3)
+        mnp.train(data, init=process, preset="tiny")
+    with pytest.raises(mnp.errors.InvalidError, match="would have another shape"):
+        mnp.train(data, init=process, d_z=3)
 
 
 def test_validation_data():

@@ -41,16 +41,21 @@ mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *prese
     return model_wrap(ctx, m, out);
 }
 
-mnp_status mnp_model_create_from(mnp_ctx *ctx, const mnp_model *from, const mnp_data *data,
-                                 mnp_model **out) {
+mnp_status mnp_model_extend(mnp_ctx *ctx, const mnp_model *from, const char *options,
+                            const mnp_data *data, uint64_t seed, mnp_model **out) {
     if (out) *out = NULL;
     if (!ctx) return MNP_EINVAL;
     MNP_TRY(check_given(&ctx->env, from, "from"));
     MNP_TRY(check_given(&ctx->env, data, "data"));
     MNP_TRY(check_given(&ctx->env, out, "out"));
     model *m = NULL;
-    MNP_TRY(model_from_model(&ctx->env, from->m, data->d, &m));
+    MNP_TRY(model_from_model(&ctx->env, from->m, options, seed, data->d, &m));
     return model_wrap(ctx, m, out);
+}
+
+mnp_status mnp_model_create_from(mnp_ctx *ctx, const mnp_model *from, const mnp_data *data,
+                                 mnp_model **out) {
+    return mnp_model_extend(ctx, from, NULL, data, 0, out);
 }
 
 mnp_status mnp_model_load(mnp_ctx *ctx, const char *path, mnp_model **out) {

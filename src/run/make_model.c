@@ -280,12 +280,14 @@ static mnp_status same_inputs(env *e, const model *from, const dataset *d) {
                            "start from");
 }
 
-static mnp_status note_start(env *e, const model *from, const dataset *d, model *m) {
+static mnp_status note_start(env *e, const model *from, const char *options, const dataset *d,
+                             model *m) {
     buf text;
     buf_init(&text, e);
     const char *data = model_note_get(from, "data"), *steps = model_note_get(from, "steps");
-    buf_printf(&text, "weights of a model of %s, step %s; inside, one unit of", data ? data : "?",
-               steps ? steps : "?");
+    buf_printf(&text, "weights of a model of %s, step %s", data ? data : "?", steps ? steps : "?");
+    if (options && *options) buf_printf(&text, ", with %s", options);
+    buf_text(&text, "; inside, one unit of");
     for (int32_t c = 0; c < d->x_dim; c++) {
         buf_printf(&text, " %s is ", d->x_names[c]);
         buf_float(&text, (float)m->scaling.x_scale[c]);
@@ -300,22 +302,69 @@ static mnp_status note_start(env *e, const model *from, const dataset *d, model 
     return status;
 }
 
-mnp_status model_from_model(env *e, const model *from, const dataset *d, model **out) {
+/* Options that leave the kind of model and its inputs as they are. */
+static mnp_status set_changes(env *e, const model *from, const char *options, model_spec *s) {
+    option_view view = spec_view(s);
+    *s = from->spec;
+    s->gp_restarts = false; /* its own numbers are the start */
+    if (!options) return MNP_OK;
+    MNP_TRY(options_parse(e, &view, 1, options));
+    if (s->kind != from->spec.kind || s->x_dim != from->spec.x_dim)
+        return env_fail(e, MNP_EINVAL, "a model that starts from another one keeps kind and x_dim");
+    return s->attend && !from->spec.attend ? set_scored(e, options, s) : MNP_OK;
+}
+
+/* Do both belong to one network? "flow.3.0.wh" and "flow.3.0.wx" do. */
+static bool beside(const char *name, const char *other) {
+    const char *dot = strrchr(name, '.');
+    const size_t length = dot ? (size_t)(dot - name) + 1 : 0;
+    return length > 0 && strncmp(name, other, length) == 0 && !strchr(other + length, '.');
+}
+
+static bool has_network_of(const params *p, const char *name) {
+    for (int32_t k = 0; k < p->count; k++)
+        if (beside(name, p->list[k].name)) return true;
+    return false;
+}
+
+static mnp_status take_weights(env *e, const model *from, model *m) {
+    for (int32_t k = 0; k < from->params.count; k++) {
+        const param *p = &from->params.list[k];
+        const int32_t at = params_find(&m->params, p->name);
+        const param *own = at < 0 ? NULL : &m->params.list[at];
+        if (!own || own->rows != p->rows || own->cols != p->cols || own->ld != p->ld)
+            return env_fail(e, MNP_EINVAL,
+                            "with these options %s, a weight of the model to start from, would %s: "
+                            "only options that keep all of its weights can change",
+                            p->name, own ? "have another shape" : "be gone");
+        memcpy(m->weights + own->offset, from->weights + p->offset,
+               (size_t)p->rows * (size_t)p->ld * sizeof(float));
+    }
+    for (int32_t k = 0; k < m->params.count; k++) {
+        const param *p = &m->params.list[k];
+        if (params_find(&from->params, p->name) < 0 && has_network_of(&from->params, p->name))
+            memset(m->weights + p->offset, 0, (size_t)p->rows * (size_t)p->ld * sizeof(float));
+    }
+    return MNP_OK;
+}
+
+mnp_status model_from_model(env *e, const model *from, const char *options, uint64_t seed,
+                            const dataset *d, model **out) {
     seen own;
     model *m = NULL;
-    model_spec spec = from->spec;
+    model_spec spec;
     *out = NULL;
     if (from->params.trainable == 0)
         return env_fail(e, MNP_EINVAL, "the model to start from has nothing to learn");
     MNP_TRY(same_inputs(e, from, d));
+    MNP_TRY(set_changes(e, from, options, &spec));
     MNP_TRY(measure_own(e, from, &own));
-    spec.gp_restarts = false; /* its own numbers are the start */
-    MNP_TRY(model_create(e, &spec, 0, &m));
-    memcpy(m->weights, from->weights, (size_t)m->params.words * sizeof(float));
+    MNP_TRY(model_create(e, &spec, seed, &m));
+    mnp_status status = take_weights(e, from, m);
     standardise(d, &m->scaling);
     map_scaling(d, &own, &m->scaling);
-    mnp_status status = note_data(e, m, d);
-    if (status == MNP_OK) status = note_start(e, from, d, m);
+    if (status == MNP_OK) status = note_data(e, m, d);
+    if (status == MNP_OK) status = note_start(e, from, options, d, m);
     if (status == MNP_OK)
         *out = m;
     else

@@ -18,8 +18,12 @@ const char *model_preset_for(const char *process, const dataset *d);
 /* d may be NULL: one input, unscaled. */
 mnp_status model_for_data(env *e, const model_wish *wish, const dataset *d, model **out);
 
-/* A model for d with the options and weights of another, whose own data it maps the new ones to. */
-mnp_status model_from_model(env *e, const model *from, const dataset *d, model **out);
+/* A model for d with the weights of another, whose own data it maps the new ones to, and its options
+ * but for those of `options` (NULL: none). These may add weights, which start from the seed where
+ * they are networks of their own, and at zero where they are more inputs of a network that is there:
+ * so it says at first what it said. They may not change or drop weights. */
+mnp_status model_from_model(env *e, const model *from, const char *options, uint64_t seed,
+                            const dataset *d, model **out);
 
 /* What the model was trained on and how that was opened, from its notes. MNP_EINVAL: it does not
  * say. Texts are the notes' own. */

@@ -453,6 +453,18 @@ static void models(void) {
     CLEARED(other);
     BAD(2, mnp_model_create_from(w.ctx, w.model, NULL, &other));
     BAD(3, mnp_model_create_from(w.ctx, w.model, w.data, NULL));
+    CALL(mnp_model_extend);
+    other = NOT_NULL;
+    MUTE(0, mnp_model_extend(NULL, w.model, NULL, w.data, 1, &other));
+    CLEARED(other);
+    BAD(1, mnp_model_extend(w.ctx, NULL, NULL, w.data, 1, &other));
+    CLEARED(other);
+    BAD(2, mnp_model_extend(w.ctx, w.model, "d_z=nan", w.data, 1, &other));
+    CLEARED(other);
+    BAD(3, mnp_model_extend(w.ctx, w.model, NULL, NULL, 1, &other));
+    GIVES(4, mnp_model_extend(w.ctx, w.model, NULL, w.data, UINT64_MAX, &other) == MNP_OK);
+    mnp_model_destroy(other);
+    BAD(5, mnp_model_extend(w.ctx, w.model, NULL, w.data, 1, NULL));
     CALL(mnp_model_destroy);
     RETURNS(0, mnp_model_destroy(NULL));
     mnp_model_destroy(made);

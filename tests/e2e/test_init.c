@@ -1,6 +1,8 @@
 /* test_init.c: a model that starts from another one's weights sees new data as that one saw its
  * own: on data that are the old ones in other units, its forecasts are the old ones in these units.
  */
+#include <math.h>
+
 #include "check.h"
 #include "mnp.h"
 #include "scarce.h"
@@ -95,6 +97,73 @@ static void other_shapes_are_refused(void) {
     mnp_data_destroy(two);
 }
 
+/* ---- with other options ------------------------------------------------------------------------
+ */
+
+static double largest(const mnp_model *m, const char *name) {
+    mnp_tensor t = {.size = sizeof t};
+    double most = 0;
+    CHECK(mnp_model_tensor(ctx, m, name, &t) == MNP_OK);
+    for (int64_t i = 0; i < t.rows * t.cols; i++)
+        most = fmax(most, fabs((double)t.data[i / t.cols * t.stride + i % t.cols]));
+    return most;
+}
+
+/* A model that comes to see the context says at first what it said; then it learns to look. */
+static void what_is_added_starts_silent(void) {
+    mnp_data_opts o = {.size = sizeof o, .functions = CURVES};
+    mnp_train_opts steps = {.size = sizeof steps, .options = "steps=3 batch=8 lr=1e-3 warmup=0"};
+    mnp_data *family = NULL;
+    mnp_model *first = NULL, *sees = NULL, *other = NULL;
+    mnp_trainer *trainer = NULL;
+    double a[SAMPLES * ASKED], b[SAMPLES * ASKED];
+    CHECK(mnp_data_open(ctx, "monotonic", &o, &family) == MNP_OK);
+    CHECK(mnp_model_create(ctx, "mnp", "tiny", NULL, family, 5, &first) == MNP_OK);
+    CHECK(mnp_model_extend(ctx, first, "attend=on attend_blocks=1", family, 7, &sees) == MNP_OK);
+    CHECK(mnp_model_attends(sees) && !mnp_model_attends(first));
+    CHECK(strstr(mnp_model_options(sees), "train_score=rest") != NULL);
+    CHECK(strstr(mnp_model_note(sees, "init"), "with attend=on attend_blocks=1;") != NULL);
+    predict(first, same, a);
+    predict(sees, same, b);
+    for (int i = 0; i < SAMPLES * ASKED; i++) NEAR(b[i], a[i], 1e-5, 1e-5);
+    NEAR(largest(sees, "flow.1.0.wh"), 0, 0, 0);
+    CHECK(largest(sees, "flow.1.0.wx") > 0 && largest(sees, "attend.block.0.out.w") > 0);
+    CHECK(mnp_model_extend(ctx, first, "attend=on attend_blocks=1", family, 8, &other) == MNP_OK);
+    CHECK(largest(other, "attend.block.0.out.w") !=
+          largest(sees, "attend.block.0.out.w")); /* the seed's */
+    CHECK(mnp_trainer_create(ctx, sees, family, NULL, &steps, &trainer) == MNP_OK);
+    CHECK(mnp_trainer_run(trainer, 3, NULL) == MNP_OK);
+    CHECK(largest(sees, "flow.1.0.wh") > 1e-4);
+    mnp_trainer_destroy(trainer);
+    mnp_model_destroy(other);
+    mnp_model_destroy(sees);
+    mnp_model_destroy(first);
+    mnp_data_destroy(family);
+}
+
+static void weights_are_kept(void) {
+    static const struct {
+        const char *options, *why;
+    } bad[] = {{"d_z=5", "would have another shape"},
+               {"T=1", "would be gone"},
+               {"kind=np", "kind"},
+               {"x_dim=2", "x_dim"},
+               {"attend=on train_score=all", "cannot be scored"},
+               {"no_such=1", "no_such"}};
+    mnp_data_opts o = {.size = sizeof o, .functions = 4};
+    mnp_data *family = NULL;
+    mnp_model *m = NULL, *made = NULL;
+    CHECK(mnp_data_open(ctx, "monotonic", &o, &family) == MNP_OK);
+    CHECK(mnp_model_create(ctx, "mnp", "tiny", NULL, family, 1, &m) == MNP_OK);
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        CASE(bad[k].options);
+        CHECK(mnp_model_extend(ctx, m, bad[k].options, family, 1, &made) == MNP_EINVAL && !made);
+        CHECK(strstr(mnp_last_error(ctx), bad[k].why) != NULL);
+    }
+    mnp_model_destroy(m);
+    mnp_data_destroy(family);
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 static char table[300];
@@ -106,7 +175,7 @@ static mnp_status some_work(mnp_ctx *c, mnp_data **family, mnp_data **mine, mnp_
     mnp_status status = mnp_data_open(c, "convex:points=4", &o, family);
     if (status == MNP_OK) status = mnp_model_create(c, "np", "tiny", NULL, *family, 1, m);
     if (status == MNP_OK) status = mnp_data_open(c, table, &all, mine);
-    if (status == MNP_OK) status = mnp_model_create_from(c, *m, *mine, started);
+    if (status == MNP_OK) status = mnp_model_extend(c, *m, "attend=on", *mine, 1, started);
     return status == MNP_OK ? mnp_table_open(c, *started, table, true, NULL, t) : status;
 }
 
@@ -153,6 +222,8 @@ int main(void) {
     if (mnp_ctx_create(NULL, &ctx) != MNP_OK) return 1;
     RUN(forecasts_keep_their_units);
     RUN(other_shapes_are_refused);
+    RUN(what_is_added_starts_silent);
+    RUN(weights_are_kept);
     RUN(every_allocation_may_fail);
     mnp_ctx_destroy(ctx);
     return check_done();

@@ -21,7 +21,8 @@ enum {
     GP_PERIODIC = 4,
     GP_SUM = GP_RBF | GP_MATERN | GP_PERIODIC,
     GP_UNSQUARED = 8, /* the periodic part divides by l, not l^2, as some libraries do */
-    GP_FADING = 16    /* the periodic part fades with the distance                     */
+    GP_FADING = 16,   /* the periodic part fades with the distance                     */
+    GP_BITS = GP_SUM | GP_UNSQUARED | GP_FADING
 };
 
 /* The hyper-parameters, in this order; all but the mean are logarithms. Those of parts that a

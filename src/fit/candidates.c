@@ -2,6 +2,7 @@
  * suit a person's curves; the network is that of network.h. */
 #include "fit/candidates.h"
 
+#include "data/frequency.h"
 #include "fit/network.h"
 #include "run/make_model.h"
 #include "run/train.h"
@@ -54,15 +55,28 @@ static mnp_status candidate_gp(env *e, const candidate_input *in, model **out) {
     return fit_process(e, in, "gp", "gp_mean=spline gp_periodic=off", "max_points=48", out);
 }
 
+/* For curves that go up and down again and again, with a period that the data show; how long they
+ * keep it is learned. */
+static mnp_status candidate_periodic(env *e, const candidate_input *in, model **out) {
+    curve_frequency f;
+    *out = NULL;
+    MNP_TRY(frequency_find(e, in->curves, &f));
+    if (f.peak <= 0) return MNP_OK;
+    return fit_process(e, in, "gp",
+                       "gp_mean=spline gp_rbf=off gp_fading=on gp_length=2 gp_restarts=off",
+                       "max_points=48", out);
+}
+
 static mnp_status candidate_network(env *e, const candidate_input *in, model **out) {
-    network_opts o = {.lmm = in->before[CANDIDATE_lmm],
+    const model *periodic = in->before[CANDIDATE_periodic];
+    network_opts o = {.teacher = periodic ? periodic : in->before[CANDIDATE_lmm],
                       .effort = in->effort,
                       .seed = in->seed,
                       .pool = in->pool,
                       .warnings = in->warnings,
                       .progress = in->progress,
                       .progress_user = in->progress_user};
-    if (!o.lmm)
+    if (!o.teacher)
         return env_fail(e, MNP_EINVAL, "it begins with the mixed model, which is not there");
     return fit_network(e, in->curves, &o, out);
 }

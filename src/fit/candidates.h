@@ -28,6 +28,7 @@ typedef struct candidate_input {
 typedef struct candidate_def {
     const char *name, *title;
     mnp_condition condition; /* how it is asked, in the table and later */
+    /* *out NULL and MNP_OK: it is for curves of another kind. */
     mnp_status (*fit)(env *e, const candidate_input *in, model **out);
 } candidate_def;
 

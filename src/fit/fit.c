@@ -177,9 +177,15 @@ static mnp_status run_candidate(run *r, int k) {
     row->scores = env_alloc(f->e, numbers, sizeof *row->scores, "scores of curves");
     if (!row->fold || !row->scores) return MNP_ENOMEM;
     MNP_TRY(fit_one(r, k, -1, &row->whole));
+    if (!row->whole) { /* for curves of another kind */
+        r->total -= weight_of(k) * (f->folds.count + 1);
+        return MNP_OK;
+    }
     step(r, k);
     for (int64_t fold = 0; fold < f->folds.count; fold++) {
         MNP_TRY(fit_one(r, k, fold, &row->fold[fold]));
+        if (!row->fold[fold])
+            return env_fail(f->e, MNP_EINVAL, "without some of the curves the others are no such");
         MNP_TRY(score_fold(r, k, fold));
         step(r, k);
     }
@@ -202,7 +208,7 @@ static mnp_status try_candidate(run *r, int k) {
         leave_out(f, k);
         return MNP_OK;
     }
-    if (status == MNP_OK && r->o->scored) r->o->scored(r->o->user, k);
+    if (status == MNP_OK && f->row[k].there && r->o->scored) r->o->scored(r->o->user, k);
     return status;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/frequency.h"
 #include "fit/simulate.h"
 #include "fit/tasks.h"
 #include "run/make_model.h"
@@ -50,7 +51,7 @@ static int64_t scaled(const job *j, double steps) {
 
 static mnp_status simulated(const job *j, int64_t curves, uint64_t more, dataset **out) {
     simulate_opts o = {.curves = curves, .seed = j->o->seed + more, .pool = j->o->pool};
-    return simulate_curves(j->e, j->o->lmm, j->curves, &o, out);
+    return simulate_curves(j->e, j->o->teacher, j->curves, &o, out);
 }
 
 typedef struct collection {
@@ -231,17 +232,26 @@ static mnp_status divide(job *j) {
 }
 
 /* Features as smooth as the curves: layers above them make frequencies higher, not lower, so they
- * have some share of that of the mixed model's curves. */
+ * have some share of that of the teacher's curves. Curves that oscillate need their own. */
 #define SHARE_OF_FREQUENCY 0.4
 #define FREQUENCY_LEAST    0.1
 #define FREQUENCY_MOST     0.4
 
-static mnp_status make_network(job *j) {
+static mnp_status choose_frequency(const job *j, double *std) {
     simulate_opts o = {.seed = j->o->seed, .pool = j->o->pool};
-    char options[300];
+    curve_frequency own;
     double f;
-    MNP_TRY(simulate_frequency(j->e, j->o->lmm, j->curves, dataset_time(j->curves), &o, &f));
-    double std = fmin(fmax(SHARE_OF_FREQUENCY * f, FREQUENCY_LEAST), FREQUENCY_MOST);
+    MNP_TRY(frequency_find(j->e, j->curves, &own));
+    MNP_TRY(simulate_frequency(j->e, j->o->teacher, j->curves, dataset_time(j->curves), &o, &f));
+    *std = fmin(fmax(SHARE_OF_FREQUENCY * f, FREQUENCY_LEAST), FREQUENCY_MOST);
+    if (own.peak > 0) *std = fmax(*std, own.mean * j->o->teacher->scaling.x_scale[0]);
+    return MNP_OK;
+}
+
+static mnp_status make_network(job *j) {
+    char options[300];
+    double std;
+    MNP_TRY(choose_frequency(j, &std));
     snprintf(options, sizeof options, NETWORK " rff_std=%.3g", std);
     model_wish wish = {.process = "mnp", .preset = "tiny", .options = options, .seed = j->o->seed};
     return model_for_data(j->e, &wish, j->curves, &j->m);

@@ -1,10 +1,11 @@
 /* network.h: the network among the models of a person's curves.
  *
- *   1  curves simulated from the mixed model (simulate.h) train a network of fitting size
+ *   1  curves simulated from a classical model (simulate.h), the mixed one or, of curves that
+ *      oscillate, a periodic Gaussian process, train a network of fitting size
  *   2  the real curves train it further, beside simulated ones; contexts are the first points of
  *      a curve half of the time; curves that it does not train on say when to stop
  *
- * Where the mixed model is right, the first part alone is as good as it; where it is not, the
+ * Where that model is right, the first part alone is as good as it; where it is not, the
  * second part learns the difference. */
 #ifndef MNP_FIT_NETWORK_H
 #define MNP_FIT_NETWORK_H
@@ -14,7 +15,7 @@
 #include "model/model.h"
 
 typedef struct network_opts {
-    const model *lmm;                           /* fitted to the same curves                      */
+    const model *teacher;                       /* lmm or gp, fitted to the same curves           */
     double effort;                              /* 1: the usual number of steps; 0 counts as 1    */
     uint64_t seed;                              /* the same bits for any number of threads        */
     pool *pool;                                 /* NULL: this thread                              */

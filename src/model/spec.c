@@ -108,6 +108,8 @@ static const option_def table[] = {
     BOOL(gp_softplus, "off",
          "gp, cbp: positive numbers are the softplus of a weight, not its exponential"),
     BOOL(gp_unsquared, "off", "gp, cbp: the periodic part divides by its length, not its square"),
+    BOOL(gp_fading, "off",
+         "gp, cbp: the periodic part fades with the distance, over the length of the RBF part"),
     REAL(gp_rate, "1", 1e-3, 1e3,
          "gp, cbp: how much faster the numbers of the kernel learn than other weights"),
     BOOL(gp_restarts, "on",

@@ -62,6 +62,7 @@ typedef struct model_spec {
     double gp_noise_floor;                              /* least variance of the noise           */
     bool gp_softplus;                                   /* positive numbers by softplus, not exp */
     bool gp_unsquared;                                  /* periodic part with l instead of l^2   */
+    bool gp_fading;                                     /* periodic part times an RBF            */
     double gp_rate;                                     /* speed against that of the weights     */
     bool gp_restarts;                                   /* over several periods                  */
     int gp_mean;                                        /* gp_mean_kind                          */

@@ -23,7 +23,7 @@ val op_gp_logp(graph *g, val x, val u, val hyper, row_range range, int32_t kerne
                    vx->name, vu->name);
     else if (vh->ext != EXT_FIXED || vh->rows != 1 || vh->cols != GP_HYPERS || vh->sampled)
         graph_fail(g, "gp_logp: %s must be one row of %d numbers", vh->name, GP_HYPERS);
-    else if (!(kernel & GP_SUM) || kernel & ~(GP_SUM | GP_UNSQUARED) || !is_range(range))
+    else if (!(kernel & GP_SUM) || kernel & ~GP_BITS || !is_range(range))
         graph_fail(g, "gp_logp: there is no kernel %d on range %d", kernel, (int)range);
     val out = graph_scalar(g, "gp logp", vu->sampled);
     instr *ins = graph_append(g, OP_gp_logp);
@@ -104,6 +104,8 @@ static const op_case cases[] = {
     {"periodic", 15, 0, 1, 3, GP_PERIODIC, ROWS_REST, 0, CASE_DOUBLE, 0, 0},
     {"periodic, unsquared", 15, 4, 2, 1, GP_PERIODIC | GP_UNSQUARED, ROWS_REST, 1, CASE_DOUBLE, 0,
      0},
+    {"periodic, fading, beside RBF", 15, 4, 1, 2, GP_RBF | GP_PERIODIC | GP_FADING, ROWS_REST, 0,
+     CASE_DOUBLE, 0, 0},
     {"no targets", 9, 9, 1, 1, GP_SUM, ROWS_REST, 0, CASE_DOUBLE, 0, 0},
     {"one point", 1, 0, 1, 1, GP_SUM, ROWS_ALL, 0, CASE_DOUBLE, 0, 0},
     {"n = 1000", 1000, 400, 1, 1, GP_SUM, ROWS_REST, 0, CASE_DOUBLE | CASE_NO_FD | CASE_LARGE, 0,

@@ -29,7 +29,7 @@ static void check(graph *g, const char *op, val x, val u, val hyper, int32_t ker
                    vx->name, vu->name);
     else if (vh->ext != EXT_FIXED || vh->rows != 1 || vh->cols != GP_HYPERS || vh->sampled)
         graph_fail(g, "%s: %s must be one row of %d numbers", op, vh->name, GP_HYPERS);
-    else if (!(kernel & GP_SUM) || kernel & ~(GP_SUM | GP_UNSQUARED))
+    else if (!(kernel & GP_SUM) || kernel & ~GP_BITS)
         graph_fail(g, "%s: there is no kernel %d", op, kernel);
 }
 
@@ -208,6 +208,7 @@ static const op_case cases[] = {
     {"128 points given 50", 128, 50, 1, 1, GP_SUM, 1, 0, CASE_BENCH | CASE_DOUBLE, 0, 0},
     {"two dimensions", 20, 7, 3, 2, GP_RBF, 1, 1, CASE_DOUBLE, 0, 0},
     {"nothing given", 15, 0, 2, 1, GP_PERIODIC | GP_UNSQUARED, 1, 1, CASE_DOUBLE, 0, 0},
+    {"fading", 15, 6, 1, 1, GP_MATERN | GP_PERIODIC | GP_FADING, 1, 0, CASE_DOUBLE, 0, 0},
     {"all given", 9, 9, 1, 3, GP_MATERN, 1, 0, CASE_DOUBLE, 0, 0},
     {"one point", 1, 0, 1, 1, GP_SUM, 1, 0, CASE_DOUBLE, 0, 0},
 };
@@ -216,6 +217,7 @@ static const op_case draw_cases[] = {
     {"the function itself", 12, 4, 2, 1, GP_MATERN, 0, 1, CASE_DOUBLE, 0, 1e-4},
     {"two dimensions", 20, 7, 1, 2, GP_SUM, 1, 0, CASE_DOUBLE, 0, 0},
     {"nothing given", 15, 0, 2, 1, GP_PERIODIC | GP_UNSQUARED, 1, 1, CASE_DOUBLE, 0, 0},
+    {"fading", 15, 6, 2, 1, GP_MATERN | GP_PERIODIC | GP_FADING, 1, 0, CASE_DOUBLE, 0, 0},
     {"all given", 9, 9, 1, 3, GP_MATERN, 1, 0, CASE_DOUBLE, 0, 0},
 };
 

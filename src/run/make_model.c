@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/frequency.h"
 #include "model/mixed/mixed.h"
 #include "run/about.h"
 #include "util/real.h"
@@ -47,12 +48,33 @@ static mnp_status note_data(env *e, model *m, const dataset *d) {
     return status;
 }
 
+static mnp_status set_number(env *e, const option_view *view, const char *key, const char *format,
+                             double v) {
+    char text[64];
+    snprintf(text, sizeof text, format, v);
+    return options_set(e, view, 1, key, text);
+}
+
+/* The frequencies of a network are those that suit the range of x, or higher ones where curves turn
+ * faster: with much lower ones it does not learn them. A Gaussian process starts from their period.
+ */
+static mnp_status set_frequencies(env *e, const option_view *view, const dataset *d) {
+    curve_frequency f;
+    model_scaling seen = {.x_scale = {1}, .y_scale = 1};
+    MNP_TRY(set_number(e, view, "rff_std", "%.17g", d->rff_std));
+    if (d->rows || d->points < 1) return MNP_OK;
+    MNP_TRY(frequency_find(e, d, &f));
+    standardise(d, &seen);
+    const double mean = f.mean * seen.x_scale[0], peak = f.peak * seen.x_scale[0];
+    if (mean > d->rff_std) MNP_TRY(set_number(e, view, "rff_std", "%.3g", mean));
+    return peak > 0 ? set_number(e, view, "gp_period", "%.3g", 1 / peak) : MNP_OK;
+}
+
 static mnp_status set_from_data(env *e, const option_view *view, const dataset *d) {
     char text[64];
     snprintf(text, sizeof text, "%d", d->x_dim);
     MNP_TRY(options_set(e, view, 1, "x_dim", text));
-    snprintf(text, sizeof text, "%.17g", d->rff_std);
-    return options_set(e, view, 1, "rff_std", text);
+    return set_frequencies(e, view, d);
 }
 
 /* The true numbers of the process that the functions were drawn from. */

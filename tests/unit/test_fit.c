@@ -334,16 +334,17 @@ static void the_simpler_in_doubt(void) {
         double crps[CANDIDATES], swing, rough;
         int best;
     } cases[] = {
-        {{3, 2, 2.4, 2.6, 2.5, 1.5}, 0.4, 1, CANDIDATE_network},  /* by 0.5, error 0.1        */
-        {{3, 2, 2.4, 2.6, 2.5, 1.95}, 0.4, 1, CANDIDATE_lmm},     /* by 0.05, error 0.1       */
-        {{3, 2, 2.4, 2.6, 2.5, 2.5}, 0.4, 1, CANDIDATE_lmm},      /* worse                    */
-        {{3, 2, 2.4, 2.6, 2.5, 1.5}, 0.4, 1.6, CANDIDATE_lmm},    /* it swings between times  */
-        {{1.9, 2, 2.4, 2.6, 2.5, 2.5}, 0.4, 1, CANDIDATE_offset}, /* the lowest of the simple */
-        {{3, 2, 2.4, 2.6, 1.8, 1.5}, 0.4, 1, CANDIDATE_network},  /* better than the best     */
-        {{0, 0, 0, 0, 2.5, 3}, 0.4, 1, CANDIDATE_gp},             /* four could not be fitted */
-        {{3, 2, 2.4, 2.6, 2.5, 0}, 0.4, 1, CANDIDATE_lmm},
-        {{3, 2, 1.9, 2.6, 2.5, 1.95}, 0.4, 1, CANDIDATE_smooth},
-        {{3, 2, 1.9, 1.8, 2.5, 1.75}, 0.4, 1, CANDIDATE_average}};
+        {{3, 2, 2.4, 2.6, 2.5, 0, 1.5}, 0.4, 1, CANDIDATE_network},  /* by 0.5, error 0.1        */
+        {{3, 2, 2.4, 2.6, 2.5, 0, 1.95}, 0.4, 1, CANDIDATE_lmm},     /* by 0.05, error 0.1       */
+        {{3, 2, 2.4, 2.6, 2.5, 0, 2.5}, 0.4, 1, CANDIDATE_lmm},      /* worse                    */
+        {{3, 2, 2.4, 2.6, 2.5, 0, 1.5}, 0.4, 1.6, CANDIDATE_lmm},    /* it swings between times  */
+        {{1.9, 2, 2.4, 2.6, 2.5, 0, 2.5}, 0.4, 1, CANDIDATE_offset}, /* the lowest of the simple */
+        {{3, 2, 2.4, 2.6, 1.8, 0, 1.5}, 0.4, 1, CANDIDATE_network},  /* better than the best     */
+        {{0, 0, 0, 0, 2.5, 0, 3}, 0.4, 1, CANDIDATE_gp},             /* four could not be fitted */
+        {{3, 2, 2.4, 2.6, 2.5, 0, 0}, 0.4, 1, CANDIDATE_lmm},
+        {{3, 2, 1.9, 2.6, 2.5, 0, 1.95}, 0.4, 1, CANDIDATE_smooth},
+        {{3, 2, 1.9, 1.8, 2.5, 0, 1.75}, 0.4, 1, CANDIDATE_average},
+        {{3, 2, 1.9, 1.8, 2.5, 0.9, 0.88}, 0.4, 1, CANDIDATE_periodic}};
     env e;
     env_init(&e);
     dataset *d = make_curves(&e, N, 1);
@@ -363,7 +364,7 @@ static void the_simpler_in_doubt(void) {
 /* A model that is lower than the average by chance does not take its place. */
 static void the_average_in_doubt(void) {
     enum { N = 16 };
-    static const double crps[CANDIDATES] = {3, 2, 2.4, 2.05, 2.5, 0};
+    static const double crps[CANDIDATES] = {3, 2, 2.4, 2.05, 2.5, 0, 0};
     env e;
     env_init(&e);
     dataset *d = make_curves(&e, N, 1);
@@ -393,7 +394,7 @@ static void the_network_beside_the_lowest(void) {
     static curve_score all[CANDIDATES * FIT_TASKS * N];
     for (int k = 0; k < 2; k++) {
         fit f;
-        put_scores(&f, d, all, (const double[CANDIDATES]){5, 4, 4, 3.5, 2, network[k]}, 2, 1);
+        put_scores(&f, d, all, (const double[CANDIDATES]){5, 4, 4, 3.5, 2, 0, network[k]}, 2, 1);
         for (int64_t i = 0; i < FIT_TASKS * N; i++) /* the network swings with the average */
             f.row[CANDIDATE_average].scores[i].crps += 4 * (i % 2 ? 1 : -1);
         fit_choose(&f);
@@ -407,8 +408,8 @@ static void the_network_beside_the_lowest(void) {
 
 /* One curve says nothing of how curves differ: no standard error, and the simpler is taken. */
 static void a_single_curve(void) {
-    static const double crps[2][CANDIDATES] = {{3, 2, 2.4, 2.6, 2.5, 1.5},
-                                               {3, 2, 2.4, 2.6, 2.5, 0}};
+    static const double crps[2][CANDIDATES] = {{3, 2, 2.4, 2.6, 2.5, 0, 1.5},
+                                               {3, 2, 2.4, 2.6, 2.5, 0, 0}};
     curve_score all[CANDIDATES * FIT_TASKS];
     env e;
     env_init(&e);
@@ -466,7 +467,7 @@ static void folds_do_not_see_their_curves(void) {
     CHECK(fit_run(&e, changed, &o, &b) == MNP_OK);
     for (int k = 0; k < CANDIDATES; k++) {
         CASE(candidate_at(k)->name);
-        if (o.effort < 0 && k == CANDIDATE_network) continue;
+        if ((o.effort < 0 && k == CANDIDATE_network) || k == CANDIDATE_periodic) continue;
         CHECK(a.row[k].there && b.row[k].there);
         CHECK(same_weights(a.row[k].fold[0], b.row[k].fold[0]));
         CHECK(!same_weights(a.row[k].fold[1], b.row[k].fold[1]));
@@ -502,6 +503,58 @@ static void any_number_of_threads(void) {
     fit_free(&b);
     pool_destroy(two);
     dataset_destroy(d);
+}
+
+/* ---- curves that oscillate ------------------------------------------------------------------- */
+
+enum { SWINGS = 20, SWING_POINTS = 24 };
+
+/* A period of 7 over a range of 60, or a bend; any phase, noise of sd 0.1. */
+static dataset *make_swings(env *e, bool swing) {
+    static double x[SWINGS * SWING_POINTS], y[SWINGS * SWING_POINTS];
+    int64_t n[SWINGS];
+    dataset *d = NULL;
+    for (int64_t i = 0, at = 0; i < SWINGS; i++) {
+        rng_stream s = rng_stream_make((rng_key){11}, RNG_TEST, (uint32_t)i);
+        const double phase = 6.3 * rng_u01(&s), size = 1 + 0.3 * rng_normal(&s);
+        n[i] = SWING_POINTS;
+        for (int64_t j = 0; j < SWING_POINTS; j++, at++) {
+            x[at] = 60 * rng_u01(&s);
+            y[at] = swing ? size * sin(2 * M_PI * x[at] / 7 + phase) : size * sqrt(x[at]);
+            y[at] += 0.1 * rng_normal(&s);
+        }
+    }
+    CHECK(dataset_from_arrays(e, DATASET_ARRAYS, SWINGS, n, 1, x, y, &d) == MNP_OK);
+    return d;
+}
+
+/* The periodic process is there where curves go up and down, and finds what no other model can.
+ * Its period is near 7. */
+static void curves_that_oscillate(void) {
+    for (int swing = 0; swing < 2; swing++) {
+        env e;
+        env_init(&e);
+        dataset *d = make_swings(&e, swing);
+        fit_opts o = {.seed = 1, .folds = 2, .effort = -1};
+        fit f;
+        CASE(swing ? "swings" : "bends");
+        CHECK(fit_run(&e, d, &o, &f) == MNP_OK);
+        const fit_row *row = &f.row[CANDIDATE_periodic];
+        CHECK(row->there == swing && strcmp(buf_str(&f.warnings), "") == 0);
+        if (swing && row->there) {
+            const model *m = row->whole;
+            const float *raw =
+                m->weights + m->params.list[params_find(&m->params, "gp.period")].offset;
+            NEAR(exp((double)*raw) * m->scaling.x_scale[0], 7, 0.1, 0);
+            CHECK(f.best == CANDIDATE_periodic);
+            const task_score *mixed = f.row[CANDIDATE_lmm].task;
+            for (int t = 0; t < FIT_TASKS; t++)
+                CHECK(row->task[t].crps.mean < 0.7 * mixed[t].crps.mean);
+        }
+        fit_free(&f);
+        dataset_destroy(d);
+    }
+    CASE(NULL);
 }
 
 /* ---- what is printed, on fresh curves -------------------------------------------------------- */
@@ -788,6 +841,7 @@ int main(void) {
     RUN(paired_differences);
     RUN(folds_do_not_see_their_curves);
     RUN(any_number_of_threads);
+    RUN(curves_that_oscillate);
     RUN(scores_hold_for_fresh_curves);
     RUN(no_time_for_the_network);
     RUN(long_curves);

@@ -12,7 +12,8 @@
 
 static int32_t kernel(const model_spec *s) {
     return (s->gp_rbf ? GP_RBF : 0) | (s->gp_matern ? GP_MATERN : 0) |
-           (s->gp_periodic ? GP_PERIODIC : 0) | (s->gp_unsquared ? GP_UNSQUARED : 0);
+           (s->gp_periodic ? GP_PERIODIC : 0) | (s->gp_unsquared ? GP_UNSQUARED : 0) |
+           (s->gp_fading ? GP_FADING : 0);
 }
 
 static int32_t trend_knots(const model_spec *s) {
@@ -22,6 +23,8 @@ static int32_t trend_knots(const model_spec *s) {
 mnp_status gp_check(env *e, const model_spec *s) {
     if (!(kernel(s) & GP_SUM))
         return env_fail(e, MNP_EINVAL, "a Gaussian process needs gp_rbf, gp_matern or gp_periodic");
+    if (s->gp_fading && !s->gp_periodic)
+        return env_fail(e, MNP_EINVAL, "gp_fading=on is for a periodic part: add gp_periodic=on");
     int32_t columns = natural_columns(s->x_dim, s->gp_mean == MEAN_SPLINE ? trend_knots(s) : 1);
     if (columns <= MIXED_COLUMNS_MAX) return MNP_OK;
     return env_fail(e, MNP_EINVAL,

@@ -819,7 +819,7 @@ typedef struct mnp_predictive_opts {
 enum { MNP_PREDICTIVE_ROWS = 1 + MNP_SCORE_BINS, MNP_PIT_BINS = 10 };
 
 /* Log-densities in nats per target, means over functions. What is not known or was not asked for is
- * NaN: the truth's scores are those of a Gaussian process whose functions the data are. */
+ * NaN: the truth's scores need a family of data whose density is known. */
 typedef struct mnp_predictive {
     size_t size;                    /* sizeof(mnp_predictive)                                  */
     int64_t context_lo, context_hi; /* sizes of the contexts                                   */

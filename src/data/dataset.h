@@ -86,6 +86,8 @@ static inline double dataset_raw_y(const dataset *d, int64_t at) {
 
 /* ---- families -------------------------------------------------------------------------------- */
 
+struct truth_law; /* data/truth.h */
+
 typedef struct family_def {
     const char *name, *help;
     const option_def *options; /* constants, settable in the name as name:key=value,key=value */
@@ -110,9 +112,12 @@ typedef struct family_def {
     /* What a model can reach: the Gaussian process the functions are drawn from, or the most nats
      * per point that the noise allows (NAN: no limit). Either may be NULL. */
     void (*oracle)(const void *opts, gp_kernel *out);
-    /* Or its own density of targets given a context, as truth_ask() asks for it; may be NULL. */
+    /* Or its own density of targets given a context, and their laws one by one, as truth_ask()
+     * asks for them; either may be NULL. */
     mnp_status (*logp)(env *e, const void *opts, const double *x, const double *y, int64_t n,
                        int64_t m, double *out);
+    mnp_status (*law)(env *e, const void *opts, const double *x, const double *y, int64_t n,
+                      int64_t m, struct truth_law *out);
     double (*ceiling)(const void *opts);
     /* Or the law given numbers that every function draws anew (hyper.h); may be NULL. */
     void (*hyper)(const void *opts, hyper_law *out);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "data/family.h"
+#include "data/truth.h"
 
 typedef struct equation {
     double a, b;
@@ -112,8 +113,9 @@ static mnp_status draw(env *e, const void *opts, uint64_t seed, data_split split
 }
 
 /* ---- its density ------------------------------------------------------------------------------
- * u = artanh x obeys du = -(a + b^2 tanh u) dt + b dW: the path is Markov and, over a gap, almost
- * exactly Gaussian. The first value is uniform and is integrated over where it was not seen. */
+ * u = artanh x obeys du = -(a + b^2 tanh u) dt + b dW: the path is Markov, and its density over a
+ * gap is nearly that of a Brownian path times what the drift does along the straight line
+ * (docs/dev/math.md). The first value is uniform and is integrated over where it was not seen. */
 
 typedef struct seen {
     double t, u; /* time since the start, artanh of the value */
@@ -125,26 +127,59 @@ static int by_time(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static double transition(const sde_opts *o, double u0, double u1, double dt) {
-    double middle = tanh(0.5 * (u0 + u1)), v = o->b * o->b * dt;
-    double off = u1 - u0 + (o->a + o->b * o->b * middle) * dt;
-    return -0.5 * off * off / v - 0.5 * log(2 * 3.14159265358979323846 * v);
+static double log_cosh(double u) {
+    return fabs(u) + log1p(exp(-2 * fabs(u))) - 0.69314718055994530942;
 }
 
-/* log density, in u, of the first value seen, t after a start that is uniform. */
-static double first_seen(const sde_opts *o, const seen *s) {
-    enum { CELLS = 2000 };
-    double lo = o->start.lo, width = o->start.hi - o->start.lo, top = -INFINITY, sum = 0;
-    if (s->t <= 0) return -log(width) + log1p(-tanh(s->u) * tanh(s->u));
-    for (int pass = 0; pass < 2; pass++)
-        for (int k = 0; k <= CELLS; k++) {
-            double v = transition(o, atanh(lo + width * k / CELLS), s->u, s->t);
-            if (pass == 0)
-                top = fmax(top, v);
-            else
-                sum += (k == 0 || k == CELLS ? 0.5 : 1.0) * exp(v - top);
-        }
-    return top + log(sum / CELLS);
+/* log density of u1, dt after u0. */
+static double transition(const sde_opts *o, double u0, double u1, double dt) {
+    double du = u1 - u0, v = o->b * o->b * dt;
+    double drift = tanh(0.5 * (u0 + u1)), spread = 1 - drift * drift; /* of short lines */
+    if (fabs(du) > 1e-3) { /* means over the line: of tanh, and of 1 - tanh^2, its slope */
+        drift = (log_cosh(u1) - log_cosh(u0)) / du;
+        spread = (tanh(u1) - tanh(u0)) / du;
+    }
+    double off = du + o->a * dt + v * drift;
+    return -0.5 * off * off / v + v * (spread - 0.5 * (1 - drift * drift)) -
+           0.5 * log(2 * 3.14159265358979323846 * v);
+}
+
+typedef struct span {
+    double lo, hi;
+} span;
+
+/* Where a path may be, dt (which may be negative) away from values in s, by so many standard
+ * deviations of its noise: its drift is never further than b^2 from -a. */
+static span reach(const sde_opts *o, span s, double dt, double sds) {
+    double v = o->b * o->b * fabs(dt), off = v + sds * sqrt(v);
+    return (span){s.lo - o->a * dt - off, s.hi - o->a * dt + off};
+}
+
+static span overlap(span a, span b) {
+    return (span){fmax(a.lo, b.lo), fmin(a.hi, b.hi)};
+}
+
+/* Where the first value is. */
+static span starts(const sde_opts *o) {
+    return (span){atanh(o->start.lo), atanh(o->start.hi)};
+}
+
+/* log density of u, t after a start that is uniform in x. By Simpson's rule over those starts from
+ * which u can be reached, in steps of .3 of the noise's deviation or less. */
+static double from_start(const sde_opts *o, double u, double t) {
+    double width = o->start.hi - o->start.lo, sum = 0;
+    if (isnan(u)) return NAN;
+    if (t <= 0) return -log(width) - 2 * log_cosh(u);
+    if (width == 0) return transition(o, starts(o).lo, u, t);
+    span s = overlap(starts(o), reach(o, (span){u, u}, -t, 10));
+    if (!(s.lo < s.hi)) return -INFINITY;
+    int64_t cells = 2 * (int64_t)ceil((s.hi - s.lo) / (0.6 * o->b * sqrt(t)));
+    double step = (s.hi - s.lo) / (double)cells;
+    for (int64_t k = 0; k <= cells; k++) {
+        double u0 = s.lo + (double)k * step, weight = k == 0 || k == cells ? 1 : k % 2 ? 4 : 2;
+        sum += weight * exp(transition(o, u0, u, t) - 2 * log_cosh(u0));
+    }
+    return log(sum * step / 3 / width);
 }
 
 /* The values with target == false alone, or all of them; s is in order of time. */
@@ -153,7 +188,8 @@ static double marginal(const sde_opts *o, const seen *s, int64_t n, bool all) {
     const seen *before = NULL;
     for (int64_t i = 0; i < n; i++) {
         if (s[i].target && !all) continue;
-        sum += before ? transition(o, before->u, s[i].u, s[i].t - before->t) : first_seen(o, &s[i]);
+        sum += before ? transition(o, before->u, s[i].u, s[i].t - before->t)
+                      : from_start(o, s[i].u, s[i].t);
         before = &s[i];
     }
     return sum;
@@ -175,9 +211,73 @@ static mnp_status logp(env *e, const void *opts, const double *x, const double *
     return MNP_OK;
 }
 
+/* ---- the law of each target -------------------------------------------------------------------
+ * Given the context it depends on the neighbours in the context alone. */
+
+enum { NODES = 512 };
+
+/* Where u may be, all but 1e-15 of it; before and after may be NULL. */
+static span possible(const sde_opts *o, const seen *before, const seen *after, double t) {
+    const double sds = 8;
+    span s = {-19, 19}; /* beyond, tanh is 1 */
+    if (before)
+        s = overlap(s, reach(o, (span){before->u, before->u}, t - before->t, sds));
+    else
+        s = overlap(s, reach(o, starts(o), fmax(t, 0), sds));
+    if (after) s = overlap(s, reach(o, (span){after->u, after->u}, t - after->t, sds));
+    return s;
+}
+
+/* The density in x at values whose u are evenly spaced. */
+static void tabulate(const sde_opts *o, const seen *before, const seen *after, double t, double *at,
+                     double *logp) {
+    span s = possible(o, before, after, t);
+    double sum = 0;
+    for (int k = 0; k < NODES; k++) {
+        double u = s.lo + (s.hi - s.lo) * k / (NODES - 1);
+        at[k] = tanh(u);
+        logp[k] = before ? transition(o, before->u, u, t - before->t) : from_start(o, u, t);
+        if (after) logp[k] += transition(o, u, after->u, after->t - t);
+        logp[k] += 2 * log_cosh(u); /* the Jacobian */
+        if (k > 0) sum += (at[k] - at[k - 1]) * (exp(logp[k]) + exp(logp[k - 1])) / 2;
+    }
+    double size = sum > 0 ? log(sum) : NAN; /* a context that the equation does not allow */
+    for (int k = 0; k < NODES; k++) logp[k] -= size;
+}
+
+/* The neighbours of time t among s (m), in order of time; NULL: none. */
+static void neighbours(const seen *s, int64_t m, double t, const seen **before,
+                       const seen **after) {
+    int64_t k = 0;
+    while (k < m && s[k].t <= t) k++;
+    *before = k > 0 ? &s[k - 1] : NULL;
+    *after = k < m ? &s[k] : NULL;
+}
+
+static mnp_status law(env *e, const void *opts, const double *x, const double *y, int64_t n,
+                      int64_t m, truth_law *out) {
+    const sde_opts *o = opts;
+    seen *s = env_alloc(e, (size_t)(m + 1), sizeof *s, "a path");
+    mnp_status status = s ? truth_law_on_grids(e, n - m, NODES, out) : MNP_ENOMEM;
+    if (status != MNP_OK) goto done;
+    for (int64_t i = 0; i < m; i++) s[i] = (seen){.t = x[i] - o->common.x.lo, .u = atanh(y[i])};
+    qsort(s, (size_t)m, sizeof *s, by_time);
+    for (int64_t i = m; i < n; i++) {
+        const seen *before, *after;
+        double t = x[i] - o->common.x.lo;
+        int64_t at = (i - m) * NODES;
+        neighbours(s, m, t, &before, &after);
+        tabulate(o, before, after, t, out->at + at, out->logp + at);
+    }
+done:
+    env_free(e, s);
+    return status;
+}
+
 const family_def family_sde = {.name = "sde",
                                .help = "paths of a stochastic differential equation",
                                FAMILY_DEF(sde_opts, table),
                                .draw = draw,
                                .logp = logp,
+                               .law = law,
                                .group = 1};

@@ -1,6 +1,6 @@
-/* truth.c: see truth.h. A family gives its own density (`logp`), or the Gaussian process it draws
- * from (`oracle`), or a law whose numbers are integrated out (`hyper`), or the most nats per point
- * that its noise allows (`ceiling`). */
+/* truth.c: see truth.h. A family gives its own densities (`logp`, `law`), or the Gaussian process
+ * it draws from (`oracle`), or a law whose numbers are integrated out (`hyper`), or the most nats
+ * per point that its noise allows (`ceiling`). */
 #include "data/truth.h"
 
 #include <math.h>
@@ -11,6 +11,8 @@ void truth_law_free(env *e, truth_law *law) {
     env_free(e, law->weight);
     env_free(e, law->mean);
     env_free(e, law->sd);
+    env_free(e, law->at);
+    env_free(e, law->logp);
     *law = (truth_law){0};
 }
 
@@ -24,6 +26,19 @@ static mnp_status make_law(env *e, int64_t parts, int64_t targets, truth_law *ou
         return MNP_ENOMEM;
     }
     out->parts = parts;
+    out->targets = targets;
+    return MNP_OK;
+}
+
+mnp_status truth_law_on_grids(env *e, int64_t targets, int64_t nodes, truth_law *out) {
+    size_t each = (size_t)(targets * nodes);
+    out->at = env_alloc(e, each, sizeof *out->at, "a true law");
+    out->logp = env_alloc(e, each, sizeof *out->logp, "a true law");
+    if (!out->at || !out->logp) {
+        truth_law_free(e, out);
+        return MNP_ENOMEM;
+    }
+    out->nodes = nodes;
     out->targets = targets;
     return MNP_OK;
 }
@@ -98,11 +113,12 @@ mnp_status truth_ask(env *e, const family *f, const double *x, const double *y, 
         return h.dims > 0 ? ask_hyper(e, &h, x, y, n, m, logp, law) : MNP_OK;
     }
     if (logp && def->logp) MNP_TRY(def->logp(e, f->opts, x, y, n, m, logp));
+    if (law && def->law) MNP_TRY(def->law(e, f->opts, x, y, n, m, law));
     if (!def->oracle) return MNP_OK;
     gp_kernel k;
     def->oracle(f->opts, &k);
     if (logp && !def->logp) MNP_TRY(gp_density(e, &k, x, y, n, m, logp));
-    return law ? gp_law(e, &k, x, y, n, m, law) : MNP_OK;
+    return law && !def->law ? gp_law(e, &k, x, y, n, m, law) : MNP_OK;
 }
 
 double truth_noise(const family *f) {

@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "comm/comm.h"
-#include "data/truth.h"
-#include "run/normals.h"
 #include "run/predict_internal.h"
 #include "run/predictive_internal.h"
+#include "run/true_law.h"
 #include "util/least.h"
 
 /* One target. */
@@ -136,11 +135,10 @@ typedef struct targets_task {
  */
 static void score_truth(const truth_law *law, int64_t i, double y, double mean, double sd,
                         target_score *to) {
-    int64_t parts = law->parts;
-    normals truth = {parts, law->weight, law->mean + i * parts, law->sd + i * parts};
-    to->v[MARGINAL_TRUE] = parts ? normals_log_density(&truth, y) : NAN;
-    to->v[CRPS_TRUE] = parts ? normals_crps(&truth, y) : NAN;
-    to->v[KL_TRUE] = parts ? normals_kl(&truth, mean, sd) : NAN;
+    bool known = true_law_known(law);
+    to->v[MARGINAL_TRUE] = known ? true_law_log_density(law, i, y) : NAN;
+    to->v[CRPS_TRUE] = known ? true_law_crps(law, i, y) : NAN;
+    to->v[KL_TRUE] = known ? true_law_kl(law, i, mean, sd) : NAN;
 }
 
 static void score_target(void *arg, int64_t i, int worker) {

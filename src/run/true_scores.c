@@ -4,11 +4,10 @@
 #include <math.h>
 
 #include "base/pool_errors.h"
-#include "data/truth.h"
 #include "op/permute.h"
 #include "run/eval_internal.h"
-#include "run/normals.h"
 #include "run/split.h"
+#include "run/true_law.h"
 #include "util/least.h"
 
 /* Of one function: sums over its targets. */
@@ -30,32 +29,25 @@ typedef struct true_task {
 
 /* Mean and sd of target t, and the entropy: that of a normal distribution with these two, less the
  * divergence from it. */
-static void describe(const truth_law *law, int64_t t, const normals *truth, double *told) {
+static void describe(const truth_law *law, int64_t t, double *told) {
     const double half_log_2pi_e = 1.41893853320467274178;
-    double mean = 0, square = 0;
-    for (int64_t k = 0; k < law->parts; k++) mean += truth->weight[k] * truth->mean[k];
-    for (int64_t k = 0; k < law->parts; k++) {
-        double off = truth->mean[k] - mean;
-        square += truth->weight[k] * (truth->sd[k] * truth->sd[k] + off * off);
-    }
+    double mean, square;
+    true_law_moments(law, t, &mean, &square);
     told[2 * law->targets + t] = mean;
     told[3 * law->targets + t] = sqrt(square);
     told[4 * law->targets + t] =
-        half_log_2pi_e + log(square) / 2 - normals_kl(truth, mean, sqrt(square));
+        half_log_2pi_e + log(square) / 2 - true_law_kl(law, t, mean, sqrt(square));
 }
 
 static void score_targets(const truth_law *law, const double *y, true_score *to) {
+    if (!true_law_known(law)) to->marginal = to->crps = NAN;
     for (int64_t t = 0; t < law->targets; t++) {
-        int64_t at = t * law->parts;
-        normals truth = {law->parts, law->weight, law->mean + at, law->sd + at};
-        double density = law->parts ? normals_log_density(&truth, y[t]) : NAN;
-        double crps = law->parts ? normals_crps(&truth, y[t]) : NAN;
+        double density = true_law_log_density(law, t, y[t]), crps = true_law_crps(law, t, y[t]);
         to->marginal += density, to->crps += crps;
-        if (!to->told || !law->parts) continue;
+        if (!to->told) continue;
         to->told[t] = density, to->told[law->targets + t] = crps;
-        describe(law, t, &truth, to->told);
+        describe(law, t, to->told);
     }
-    if (law->targets == 0) to->marginal = to->crps = NAN; /* known jointly alone */
 }
 
 static mnp_status score_function(const true_task *t, env *e, int64_t i, true_score *to) {
@@ -74,7 +66,7 @@ static mnp_status score_function(const true_task *t, env *e, int64_t i, true_sco
     }
     *to = (true_score){.m = s.m, .targets = s.n - s.m};
     status = truth_ask(e, t->f, x, y, s.n, s.m, &to->joint, &law);
-    if (status == MNP_OK && t->told && law.parts > 0) {
+    if (status == MNP_OK && t->told && true_law_known(&law)) {
         to->told = env_alloc(e, (size_t)(5 * law.targets), sizeof *to->told, "a true law");
         if (!to->told) status = MNP_ENOMEM;
     }

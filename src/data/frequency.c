@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/curves.h"
 #include "util/least.h"
 
 enum {
@@ -52,13 +53,13 @@ static double product(const curve *c, const column *a, const column *b) {
     return sum;
 }
 
-/* false: too short, or a line. */
-static bool take_curve(const dataset *d, int64_t k, curve *c) {
+/* In input `time`. false: too short, or a line. */
+static bool take_curve(const dataset *d, int32_t time, int64_t k, curve *c) {
     const int64_t first = d->start[k];
     double lo = INFINITY, hi = -INFINITY, mean = 0;
     c->n = least(d->start[k + 1] - first, POINTS);
     for (int64_t i = 0; i < c->n; i++) {
-        c->x[i] = dataset_raw_x(d, k, i, 0);
+        c->x[i] = dataset_raw_x(d, k, i, time);
         c->y.v[i] = (double)d->y[first + i];
         lo = fmin(lo, c->x[i]), hi = fmax(hi, c->x[i]);
         mean += c->x[i] / (double)c->n;
@@ -157,19 +158,29 @@ static void describe(const spectrum *s, double unit, curve_frequency *out) {
     out->peak = out->turns / unit;
 }
 
-static bool next_curve(const dataset *d, int64_t *k, curve *c) {
+static bool next_curve(const dataset *d, int32_t time, int64_t *k, curve *c) {
     const int64_t step = most(d->functions / CURVES, 1);
     for (; *k < d->functions; *k += step)
-        if (take_curve(d, *k, c)) {
+        if (take_curve(d, time, *k, c)) {
             *k += step;
             return true;
         }
     return false;
 }
 
+/* Does no other input change within a curve? */
+static bool alone(const dataset *d, int32_t time) {
+    bool others = false;
+    for (int32_t c = 0; c < d->x_dim; c++)
+        others |=
+            c != time && curves_change(d->functions, d->start, d->x, d->x_dim, d->shared_x, c);
+    return !others;
+}
+
 mnp_status frequency_find(env *e, const dataset *d, curve_frequency *out) {
+    const int32_t time = dataset_time(d);
     *out = (curve_frequency){0};
-    if (d->x_dim != 1) return MNP_OK;
+    if (d->functions < LEAST_CURVES || !alone(d, time)) return MNP_OK;
     spectrum *s = env_alloc(e, 1, sizeof *s, "frequencies");
     curve *c = env_alloc(e, 1, sizeof *c, "frequencies");
     if (!s || !c) {
@@ -178,12 +189,12 @@ mnp_status frequency_find(env *e, const dataset *d, curve_frequency *out) {
         return MNP_ENOMEM;
     }
     *s = (spectrum){0};
-    for (int64_t k = 0; s->curves < CURVES && next_curve(d, &k, c);)
+    for (int64_t k = 0; s->curves < CURVES && next_curve(d, time, &k, c);)
         s->range[s->curves++] = c->range;
     qsort(s->range, (size_t)s->curves, sizeof *s->range, ascending);
     const double unit = s->curves ? s->range[s->curves / 2] : 1;
     int64_t some = s->curves;
-    for (int64_t k = 0; some > 0 && next_curve(d, &k, c); some--) add_curve(c, unit, s);
+    for (int64_t k = 0; some > 0 && next_curve(d, time, &k, c); some--) add_curve(c, unit, s);
     describe(s, unit, out);
     env_free(e, s);
     env_free(e, c);

@@ -15,7 +15,8 @@ typedef struct curve_frequency {
     double turns; /* of the peak's, in the range of a curve */
 } curve_frequency;
 
-/* Of curves of one input, a straight line taken off each. */
+/* In the input that is time (dataset_time()), a straight line taken off each curve. Nothing where
+ * another input changes within curves. */
 mnp_status frequency_find(env *e, const dataset *d, curve_frequency *out);
 
 #endif

@@ -244,7 +244,8 @@ static mnp_status choose_frequency(const job *j, double *std) {
     MNP_TRY(frequency_find(j->e, j->curves, &own));
     MNP_TRY(simulate_frequency(j->e, j->o->teacher, j->curves, dataset_time(j->curves), &o, &f));
     *std = fmin(fmax(SHARE_OF_FREQUENCY * f, FREQUENCY_LEAST), FREQUENCY_MOST);
-    if (own.peak > 0) *std = fmax(*std, own.mean * j->o->teacher->scaling.x_scale[0]);
+    if (own.peak > 0 && j->curves->x_dim == 1)
+        *std = fmax(*std, own.mean * j->o->teacher->scaling.x_scale[0]);
     return MNP_OK;
 }
 

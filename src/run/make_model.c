@@ -60,13 +60,15 @@ static mnp_status set_number(env *e, const option_view *view, const char *key, c
  */
 static mnp_status set_frequencies(env *e, const option_view *view, const dataset *d) {
     curve_frequency f;
-    model_scaling seen = {.x_scale = {1}, .y_scale = 1};
+    model_scaling seen = {.y_scale = 1};
+    for (int32_t c = 0; c < d->x_dim; c++) seen.x_scale[c] = 1;
     MNP_TRY(set_number(e, view, "rff_std", "%.17g", d->rff_std));
     if (d->rows || d->points < 1) return MNP_OK;
     MNP_TRY(frequency_find(e, d, &f));
     standardise(d, &seen);
-    const double mean = f.mean * seen.x_scale[0], peak = f.peak * seen.x_scale[0];
-    if (mean > d->rff_std) MNP_TRY(set_number(e, view, "rff_std", "%.3g", mean));
+    const double unit = seen.x_scale[dataset_time(d)], mean = f.mean * unit, peak = f.peak * unit;
+    /* of several inputs one would get the other's frequencies */
+    if (d->x_dim == 1 && mean > d->rff_std) MNP_TRY(set_number(e, view, "rff_std", "%.3g", mean));
     return peak > 0 ? set_number(e, view, "gp_period", "%.3g", 1 / peak) : MNP_OK;
 }
 

@@ -79,6 +79,29 @@ static void bends_do_not_oscillate(void) {
     CHECK(f.mean * 100 / sqrt(12) < 1); /* in turns for a standard deviation of x */
 }
 
+/* Beside a second input: a number of each curve, or one that changes within it. */
+static void second_inputs(void) {
+    static double x[CURVES * POINTS * 2], y[CURVES * POINTS];
+    int64_t n[CURVES];
+    for (int changes = 0; changes < 2; changes++) {
+        dataset *d = NULL;
+        curve_frequency f = {0};
+        for (int64_t k = 0; k < CURVES; k++) {
+            rng_stream s = rng_stream_make((rng_key){7}, RNG_TEST, (uint32_t)k);
+            n[k] = POINTS;
+            for (int64_t i = k * POINTS; i < (k + 1) * POINTS; i++) {
+                x[2 * i] = changes ? rng_u01(&s) : (double)(k % 3);
+                x[2 * i + 1] = 100 * rng_u01(&s);
+                y[i] = sine(k, x[2 * i + 1], &s);
+            }
+        }
+        CHECK(dataset_from_arrays(&world, "sines", CURVES, n, 2, x, y, &d) == MNP_OK);
+        CHECK(frequency_find(&world, d, &f) == MNP_OK);
+        NEAR(f.peak, changes ? 0 : 0.124, 0.002, 0);
+        dataset_destroy(d);
+    }
+}
+
 static curve_frequency of_family(const char *name) {
     dataset *d = NULL;
     curve_frequency f = {0};
@@ -108,6 +131,7 @@ int main(void) {
     RUN(sines);
     RUN(nothing_to_find);
     RUN(bends_do_not_oscillate);
+    RUN(second_inputs);
     RUN(families);
     return check_done();
 }

@@ -54,11 +54,21 @@ static int save(cli *c, const mnp_model *m) {
     return status == MNP_OK ? 0 : cli_failed(c, status);
 }
 
+/* The numbers that people can read. */
+enum { LEARNED = 512 };
+static void say_learned(cli *c, const mnp_model *m) {
+    char text[LEARNED];
+    if (mnp_model_learned(m, text, sizeof text)) cli_say(c, "  learned          %s", text);
+}
+
 static void put_json(cli *c, const mnp_model *m) {
     cli_json j;
     cli_json_begin(c, &j);
     cli_json_put(&j, TEXT("model", c->args[0]), INTEGER("parameters", mnp_model_parameters(m)),
                  TEXT("options", mnp_model_options(m)));
+    char learned[LEARNED];
+    const bool any = mnp_model_learned(m, learned, sizeof learned) > 0;
+    cli_json_put(&j, TEXT("learned", any ? learned : NULL));
     const char *key;
     json_key(&j.w, "notes");
     json_object_begin(&j.w);
@@ -102,6 +112,7 @@ static int run(cli *c) {
     }
     say_size(c, m);
     cli_say(c, "  options          %s", mnp_model_options(m));
+    say_learned(c, m);
     say_notes(c, m);
     if (cli_has(c, "plan")) code = say_plan(c, m);
     if (code == 0 && cli_has(c, "note")) code = save(c, m);

@@ -283,6 +283,10 @@ MNP_API const char *mnp_model_note_key(const mnp_model *model, int k); /* NULL a
 #define MNP_FAR   100.0
 MNP_API double mnp_model_distance(const mnp_model *model, int64_t k, double value);
 
+/* What a Gaussian process has learned, in a line and in the units of its data: "periodic: sd 1.1,
+ * period 8 in t, ...; noise: sd 0.1 in y". Into a caller's buffer, cut to `size` bytes. Returns the
+ * length it would have; 0: other models, whose numbers say nothing by themselves. */
+MNP_API size_t mnp_model_learned(const mnp_model *model, char *out, size_t size);
 /* Of a model of a person's table: the range of input k, or of the output where k is the number of
  * inputs, over the curves it was trained on. Of a built-in family: the range that its inputs come
  * from. False: not known, or a category. And a raw value as the table would have it, a date where

@@ -812,6 +812,7 @@ CALLS = {
     "mnp_model_set_note": (c_int, (c_void_p, c_void_p, c_char_p, c_char_p)),
     "mnp_model_note_key": (c_char_p, (c_void_p, c_int)),
     "mnp_model_distance": (c_double, (c_void_p, c_int64, c_double)),
+    "mnp_model_learned": (c_size_t, (c_void_p, c_void_p, c_size_t)),
     "mnp_model_range": (c_bool, (c_void_p, c_int64, c_void_p, c_void_p)),
     "mnp_model_text": (None, (c_void_p, c_int64, c_double, c_void_p, c_size_t)),
     "mnp_model_context_max": (c_int64, (c_void_p,)),

@@ -149,6 +149,13 @@ class Process:
         return dict(word.split("=", 1) for word in words if "=" in word)
 
     @property
+    def learned(self) -> str:
+        """What a Gaussian process has learned, in a line and in units of its data; "" of others."""
+        out = ctypes.create_string_buffer(1024)
+        lib.mnp_model_learned(self.handle, out, len(out))
+        return out.value.decode()
+
+    @property
     def kind(self) -> str:
         """ "mnp", "np", "gp", ..."""
         return self.options.get("kind", "")

@@ -148,6 +148,12 @@ def test_notes(process):
         mine.note("mnp.kind", "other")
 
 
+def test_what_a_gaussian_process_learned(process):
+    assert process.learned == ""
+    gp = mnp.train(mnp.Data.family("rbf", functions=10), model="gp", steps=1)
+    assert "RBF: sd " in gp.learned and "; noise: sd " in gp.learned
+
+
 def test_training_from_another_model(process):
     data = mnp.Data.family("monotonic", functions=10)
     trained = mnp.train(data, init=process, steps=1, batch=2)

@@ -5,6 +5,7 @@
 
 #include "data/roles.h"
 #include "run/about.h"
+#include "run/learned.h"
 #include "run/make_model.h"
 #include "util/date.h"
 
@@ -185,6 +186,18 @@ bool mnp_model_factorises(const mnp_model *model) {
 
 const char *mnp_model_options(const mnp_model *model) {
     return model ? buf_str(&model->options) : "";
+}
+
+size_t mnp_model_learned(const mnp_model *model, char *out, size_t size) {
+    if (out && size) out[0] = '\0';
+    if (!model) return 0;
+    env e = model->m->env;
+    buf text;
+    buf_init(&text, &e);
+    const size_t length = learned_print(model->m, &text) == MNP_OK ? text.len : 0;
+    if (out && size && length) snprintf(out, size, "%s", buf_str(&text));
+    buf_free(&text);
+    return length;
 }
 
 const char *mnp_model_note(const mnp_model *model, const char *key) {

@@ -548,6 +548,11 @@ static void model_answers(void) {
     GIVES(0, mnp_model_context_max(NULL) == 0);
     CALL(mnp_model_noise);
     GIVES(0, isnan(mnp_model_noise(NULL)));
+    CALL(mnp_model_learned);
+    char learned[64];
+    GIVES(0, mnp_model_learned(NULL, learned, sizeof learned) == 0 && learned[0] == '\0');
+    GIVES(1, mnp_model_learned(w.model, NULL, sizeof learned) == 0); /* a network */
+    GIVES(2, mnp_model_learned(w.model, learned, 0) == 0);
     CALL(mnp_model_text);
     GIVES(0, (mnp_model_text(NULL, 0, 1.5, number, sizeof number), strcmp(number, "1.5") == 0));
     GIVES(1, (mnp_model_text(w.model, -1, 2.5, number, sizeof number), strcmp(number, "2.5") == 0));

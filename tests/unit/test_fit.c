@@ -6,6 +6,7 @@
 #include "check.h"
 #include "fit/fit.h"
 #include "fit/held.h"
+#include "run/learned.h"
 #include "run/make_model.h"
 #include "run/predict.h"
 #include "scarce.h"
@@ -528,6 +529,26 @@ static dataset *make_swings(env *e, bool swing) {
     return d;
 }
 
+static double said(const char *text, const char *what) {
+    const char *at = strstr(text, what);
+    return at ? atof(at + strlen(what)) : NAN;
+}
+
+/* In units of the data. */
+static void says_what_it_learned(const model *m) {
+    env e;
+    buf text;
+    env_init(&e);
+    buf_init(&text, &e);
+    CHECK(learned_print(m, &text) == MNP_OK);
+    NEAR(said(buf_str(&text), ", period "), 7, 0.1, 0);
+    NEAR(said(buf_str(&text), "noise: sd "), 0.1, 0.02, 0);
+    CHECK(said(buf_str(&text), "periodic: sd ") >
+          0.5); /* more where it is smooth within a period */
+    CHECK(strstr(buf_str(&text), "Matern-5/2: sd ") && !strstr(buf_str(&text), "RBF"));
+    buf_free(&text);
+}
+
 /* The periodic process is there where curves go up and down, and finds what no other model can.
  * Its period is near 7. */
 static void curves_that_oscillate(void) {
@@ -546,6 +567,7 @@ static void curves_that_oscillate(void) {
             const float *raw =
                 m->weights + m->params.list[params_find(&m->params, "gp.period")].offset;
             NEAR(exp((double)*raw) * m->scaling.x_scale[0], 7, 0.1, 0);
+            says_what_it_learned(m);
             CHECK(f.best == CANDIDATE_periodic);
             const task_score *mixed = f.row[CANDIDATE_lmm].task;
             for (int t = 0; t < FIT_TASKS; t++)

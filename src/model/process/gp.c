@@ -101,6 +101,33 @@ static val hyper(graph *g, const model_spec *s) {
     return op_gp_hyper(g, &raw, &o);
 }
 
+static double number_of(const model_spec *s, const params *list, const float *weights,
+                        const char *name, int32_t col) {
+    return s->gp_rate * (double)weights[list->list[params_find(list, name)].offset + col];
+}
+
+/* The logarithm of the positive number that a weight stands for, plus a floor. */
+static double log_of(const model_spec *s, double t, double floor) {
+    const double v = s->gp_softplus ? log1p(exp(t)) : exp(t);
+    return log(v + floor);
+}
+
+void gp_learned(const model_spec *s, const params *list, const float *weights, gp_kernel *out) {
+    static const gp_hyper variance[] = {GP_LOG_VARIANCE_RBF, GP_LOG_VARIANCE_MATERN,
+                                        GP_LOG_VARIANCE_PERIODIC};
+    static const gp_hyper length[] = {GP_LOG_LENGTH_RBF, GP_LOG_LENGTH_MATERN,
+                                      GP_LOG_LENGTH_PERIODIC};
+    *out = gp_kernel_make(kernel(s));
+    for (int k = 0; k < 3; k++) {
+        out->hyper[variance[k]] = log_of(s, number_of(s, list, weights, "gp.variance", k), 0);
+        out->hyper[length[k]] = log_of(s, number_of(s, list, weights, "gp.length", k), 0);
+    }
+    out->hyper[GP_LOG_PERIOD] = log_of(s, number_of(s, list, weights, "gp.period", 0), 0);
+    out->hyper[GP_LOG_NOISE] =
+        log_of(s, number_of(s, list, weights, "gp.noise", 0), s->gp_noise_floor);
+    out->hyper[GP_MEAN] = number_of(s, list, weights, "gp.mean", 0);
+}
+
 /* Starts of the period: learning it is multimodal, the other numbers are not. */
 static const double period_starts[] = {0.25, 0.5, 1, 2};
 
@@ -197,11 +224,12 @@ void gp_query(graph *g, const model_spec *s, process_query kind) {
 
 /* ---- the kinds ------------------------------------------------------------------------------- */
 
-const process_def process_gp = {GP_PROCESS, .help = "Gaussian process with a learned kernel",
+const process_def process_gp = {GP_PROCESS, .kernel = gp_learned,
+                                .help = "Gaussian process with a learned kernel",
                                 .train = "lr=3e-2 batch=20 steps=1000"};
 const process_def process_gp_authors = {
-    GP_PROCESS, .help = "Gaussian process trained as the paper's authors do",
+    GP_PROCESS, .kernel = gp_learned, .help = "Gaussian process trained as the paper's authors do",
     .train = "lr=1e-4 schedule=constant warmup=0 batch=100 steps=10000"};
 const process_def process_oracle = {
-    GP_PROCESS, .help = "the Gaussian process that the functions were drawn from",
-    .train = "steps=1"};
+    GP_PROCESS, .kernel = gp_learned,
+    .help = "the Gaussian process that the functions were drawn from", .train = "steps=1"};

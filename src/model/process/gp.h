@@ -28,6 +28,7 @@ void gp_train_step(graph *g, const model_spec *s, const process_train_opts *o);
 void gp_bound(graph *g, const model_spec *s, const process_score_opts *o);
 void gp_predictive(graph *g, const model_spec *s, const process_score_opts *o);
 void gp_query(graph *g, const model_spec *s, process_query kind);
+void gp_learned(const model_spec *s, const params *list, const float *weights, gp_kernel *out);
 int gp_starts(const model_spec *s);
 void gp_start(model_spec *s, int k);
 

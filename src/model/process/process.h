@@ -12,6 +12,7 @@
 #ifndef MNP_MODEL_PROCESS_H
 #define MNP_MODEL_PROCESS_H
 
+#include "base/gp_math.h"
 #include "model/spec.h"
 #include "util/limits.h"
 
@@ -102,6 +103,9 @@ typedef struct process_def {
      * sees, scaled; loglik is their log-density where no step will tell it. */
     mnp_status (*from_data)(env *e, const model_spec *s, const data_view *d, uint64_t seed,
                             const params *list, float *weights, double *loglik);
+
+    /* The kernel and the numbers that it has learned, where people can read these; or NULL. */
+    void (*kernel)(const model_spec *s, const params *list, const float *weights, gp_kernel *out);
 
     /* Training may begin from several starts, of which the best goes on; NULL: one. */
     int (*starts)(const model_spec *s);

@@ -10,7 +10,7 @@ tmp=${TEST_TMP:-$(mktemp -d)}
 lab=$PWD/lab/predictive
 cd "$tmp" || exit 1
 
-micro="--quick --steps 12 --functions 6 --exact-functions 3 --joint-functions 2 --contexts 2,4 --data rbf,np-eq --trained none"
+micro="--quick --steps 12 --functions 6 --exact-functions 3 --joint-functions 2 --joint-particles 16 --contexts 2,4 --data rbf,np-eq --trained none"
 few="--models truth,mnp,mnp-exact,cnp,tnp-mixture"
 
 # shellcheck disable=SC2086
@@ -25,7 +25,7 @@ whole() {
         [ "$(wc -l <whole/functions-rbf.csv)" = $((1 + 2 * (4 * 6 + 3))) ] &&
         [ "$(head -1 whole/functions-rbf.csv)" = model,given,function,context,targets,joint,in_turn,order_sd,marginal,crps,covered95,kl,joint_error,joint_bias,joint_hurried ] &&
         grep -q '^| 4 | mnp-exact | 3, together 2 | ' whole/predictive.md &&
-        grep -q 'mnp-exact: the first 3; all targets together: the first 2, by 2 runs of 64 particles)' whole/predictive.md
+        grep -q 'mnp-exact: the first 3; all targets together: the first 2, by 2 runs of 16 particles)' whole/predictive.md
 }
 
 # FILE TASK GIVEN MODEL KEY: a number of predictive.json
@@ -101,7 +101,7 @@ PYTHON
 # All sizes by one run of the library, which is that of mnp eval with these sizes and any number of draws; "run" counts
 # functions times sizes.
 joint_agrees() {
-    local eval="$MNP eval whole/models/mnp-TASK.safetensors --data TASK --functions 2 --draws 8 --joint 2 --samples 1 --json --quiet"
+    local eval="$MNP eval whole/models/mnp-TASK.safetensors --data TASK --functions 2 --draws 8 --joint 2 --joint-particles 16 --samples 1 --json --quiet"
     ${eval//TASK/rbf} --context 2,4 >joint-rbf.json && ${eval//TASK/np-eq} >joint-np-eq.json && python3 - <<'PYTHON'
 import csv, glob, json, math
 from statistics import mean, stdev
@@ -111,7 +111,7 @@ for task, sizes in (("rbf", 2), ("np-eq", 1)):
     said = json.load(open(f"joint-{task}.json"))
     cells = [json.load(open(f)) for f in glob.glob(f"whole/cells/mnp-exact-together-{task}-*.json")]
     assert len(cells) == sizes and all(c["run"] == 2 * sizes and c["functions"] == 2 for c in cells)
-    assert len({c["seconds"] for c in cells}) == 1 and all("2 runs of 64 particles" in c["key"] for c in cells)
+    assert len({c["seconds"] for c in cells}) == 1 and all("2 runs of 16 particles" in c["key"] for c in cells)
     rows = list(csv.DictReader(open(f"whole/functions-{task}.csv")))
     for row in said["by_context"] if sizes > 1 else [said]:
         given = str(row["lo"]) if sizes > 1 else "own"
@@ -143,7 +143,8 @@ joint_kept() {
         grep -q '^\[[0-9]*/18\] mnp-exact on rbf given 4, all together: jointly ' four.txt && grep -q '"run":2,' $four &&
         same_functions whole together && sed -i 's/"joint":\[[^]]*\]/"joint":[1]/' $four && $again >cut.txt 2>/dev/null &&
         grep -q '^17 of them are finished' cut.txt && same_functions whole together &&
-        $again --joint-particles 16 >few.txt 2>/dev/null && grep -q '^15 of them are finished' few.txt &&
+        ${again/--joint-functions 2 --joint-particles 16/} >usual.txt 2>/dev/null && grep -q '^15 of them are finished' usual.txt &&
+        grep -q 'all targets together: the first 3, by 2 runs of 64 particles)' together/predictive.md &&
         ! cmp -s whole/functions-rbf.csv together/functions-rbf.csv && $again --draws 8 --joint 0 >zero.txt 2>/dev/null &&
         ! grep -q 'all together' zero.txt && grep -q '^| 2 | mnp-exact | 3 | [^|]* | [^|]* | [^|]* | — | — | — | ' together/predictive.md &&
         $again --draws 8 >draws.txt 2>/dev/null && grep -q '^18 of them are finished' draws.txt &&

@@ -295,7 +295,7 @@ PLUGINS_BESIDE = for part in cuda mpi nccl; do ln -sfn $(abspath $(BUILD))/libmn
 $(BUILD)/command.a: $(filter-out %/main.o,$(MNP_OBJ))
 	@rm -f $@
 	$(call say,AR)$(AR) qcs $@ $^
-$(BUILD)/tests/fuzz/fuzz_wells $(BUILD)/tests/unit/test_krige $(BUILD)/tests/unit/test_paired: $(BUILD)/command.a
+$(BUILD)/tests/fuzz/fuzz_wells $(BUILD)/tests/unit/test_krige $(BUILD)/tests/unit/test_paired $(BUILD)/tests/unit/test_cells: $(BUILD)/command.a
 $(BUILD)/tests/fuzz/fuzz_service $(addprefix $(BUILD)/tests/,unit/test_service unit/test_service_refused e2e/test_service): $(BUILD)/command.a
 $(BUILD)/tests/fuzz/fuzz_http_header $(BUILD)/tests/unit/test_http_header: $(BUILD)/command.a
 $(BUILD)/tests/web/native: $(BUILD)/command.a

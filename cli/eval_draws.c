@@ -13,6 +13,7 @@ void eval_draws_read(cli *c, bool images, eval_draws *d) {
     d->how.condition = how.condition;
     d->how.gradients = how.gradients;
     d->how.replicates = cli_int(c, "joint", 0, 2, REPLICATES_MAX);
+    d->how.particles = cli_int(c, "joint-particles", EVAL_JOINT_PARTICLES, 2, SAMPLES_MAX);
     d->how.sandwich = cli_has(c, "sandwich");
     bool asked = how.given || cli_has(c, "joint") || d->how.sandwich;
     d->wanted = asked || (draws > 1 && !images);
@@ -23,6 +24,8 @@ void eval_draws_read(cli *c, bool images, eval_draws *d) {
     if (cli_has(c, "gradients") && !d->compared && !d->how.replicates && !d->how.sandwich &&
         !cli_bad(c))
         c->status = cli_fail(c, EXIT_USAGE, "--gradients is for --condition refine or exact");
+    if (cli_has(c, "joint-particles") && !d->how.replicates && !cli_bad(c))
+        c->status = cli_fail(c, EXIT_USAGE, "--joint-particles is for --joint");
     for (int k = 0; k < MNP_PREDICTIVE_ROWS; k++)
         d->asked[k].size = d->network[k].size = sizeof(mnp_predictive);
 }
@@ -96,7 +99,10 @@ static const mnp_predictive *row_at(const mnp_predictive *rows, int k) {
 
 static void say_joint(cli *c, const eval_draws *d) {
     if (!d->how.replicates) return;
-    cli_say(c, "  joint            log p(targets | context), nats per target; bias is an estimate");
+    cli_say(c,
+            "  joint            log p(targets | context), nats per target, by %lld runs of %lld "
+            "particles; bias is an estimate",
+            (long long)d->how.replicates, (long long)d->how.particles);
     cli_say(c, "    context      joint    error     bias    short");
     for (int k = 0; k < MNP_PREDICTIVE_ROWS; k++) {
         const mnp_predictive *r = row_at(d->asked, k);
@@ -199,6 +205,7 @@ void eval_draws_json(cli_json *j, const eval_draws *d) {
     cli_json_put(j, TEXT("condition", condition_name(d->how.condition)),
                  INTEGER("draws", d->how.draws ? d->how.draws : 512),
                  NUMBER("seconds", d->seconds));
+    if (d->how.replicates) cli_json_put(j, INTEGER("joint_particles", d->how.particles));
     put_row(j, &d->asked[0]);
     put_joint(j, d, &d->asked[0]);
     put_sandwich(j, d, &d->asked[0]);

@@ -11,10 +11,12 @@
         CONDITION_FLAGS("(default network; given, 512 draws unless --draws says)"),                \
         {"joint", "R",                                                                             \
          "also all targets jointly by the evidence, from R runs of each set (2 or more: slow)"},   \
-    {                                                                                              \
+        {"joint-particles", "P", "of each of these runs (default 64, whatever --draws is)"}, {     \
         "sandwich", NULL,                                                                          \
             "also bounds of log p(context) from both sides, on functions of the model itself"      \
     }
+
+enum { EVAL_JOINT_PARTICLES = 64 };
 
 typedef struct eval_draws {
     bool wanted, compared; /* compared: the network's too */

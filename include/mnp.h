@@ -474,6 +474,8 @@ typedef struct mnp_function_scores {
     const double *crps;
     const double *mean, *sd; /* of the draws, or of the true distribution */
     const double *entropy;   /* of the true distribution, nats            */
+    /* of mnp_predictive.joint_exact: standard error and estimated bias, share of hurried runs */
+    double joint_error, joint_bias, joint_hurried;
 } mnp_function_scores;
 
 typedef struct mnp_eval_opts {
@@ -818,6 +820,7 @@ typedef struct mnp_predictive_opts {
     int64_t gradients;  /* of each particle; 0 = 30 (refine), 200 at most (exact)              */
     int64_t replicates; /* R of the joint score, 2 or more; 0 = no joint score                 */
     bool sandwich;      /* bounds of log p(context) on functions of the model itself           */
+    int64_t particles;  /* of each run of the joint score, 2 to 131 072; 0 = 64                */
 } mnp_predictive_opts;
 
 enum { MNP_PREDICTIVE_ROWS = 1 + MNP_SCORE_BINS, MNP_PIT_BINS = 10 };

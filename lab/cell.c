@@ -160,25 +160,62 @@ void study_progress(void *user, int64_t done, int64_t total) {
 
 /* ---- all cells ------------------------------------------------------------------------------- */
 
-static int run_one(study *s, int k) {
-    cell *c = study_cell(s, k);
+static void name_current(study *s, int k) {
     int used = snprintf(s->what, sizeof s->what, "[%d/%d] ", k + 1, s->count);
-    s->def->title(s, c, s->what + used, sizeof s->what - (size_t)used);
+    s->def->title(s, study_cell(s, k), s->what + used, sizeof s->what - (size_t)used);
     s->current = k;
-    s->started = cli_now();
-    int code = cli_interrupted() ? EXIT_INTERRUPTED : s->def->run(s, c);
-    if (code == 0) code = write_cell(s, c);
+}
+
+static int finish(study *s, int k) {
+    cell *c = study_cell(s, k);
+    char text[STUDY_TEXT];
+    int code = write_cell(s, c);
     if (code) return code;
     c->state = CELL_DONE;
     if (s->def->drop) s->def->drop(c);
-    char text[STUDY_TEXT];
+    name_current(s, k);
     s->def->say(s, c, text, sizeof text);
     cli_say(s->c, "%s: %s", s->what, text);
     return cli_printed(s->c); /* finished cells are kept */
 }
 
+/* Of the group of cell k: the first after its last cell. */
+static int group_end(const study *s, int k) {
+    int group = study_cell(s, k)->group, end = k + 1;
+    while (group && end < s->count && study_cell(s, end)->group == group) end++;
+    return end;
+}
+
+/* Cell k, and what is open of its group. */
+static int run_one(study *s, int k) {
+    name_current(s, k);
+    s->started = cli_now();
+    int code = cli_interrupted() ? EXIT_INTERRUPTED : s->def->run(s, study_cell(s, k));
+    if (!study_cell(s, k)->group) return code ? code : finish(s, k);
+    for (int j = k, end = group_end(s, k); j < end; j++) {
+        const cell *c = study_cell(s, j);
+        int kept = c->state == CELL_OPEN && c->scored ? finish(s, j) : 0;
+        if (kept) return kept;
+    }
+    name_current(s, k);
+    return code;
+}
+
+/* Ranks take groups in turn. */
 static bool mine(const study *s, int k) {
-    return k % s->c->ranks == s->c->rank;
+    int groups = 0;
+    for (int j = group_end(s, 0); j <= k; j = group_end(s, j)) groups++;
+    return groups % s->c->ranks == s->c->rank;
+}
+
+/* What is open of the group; how many. */
+static int fail_group(study *s, int k) {
+    int failed = 0;
+    for (int end = group_end(s, k); k < end; k++) {
+        cell *c = study_cell(s, k);
+        if (c->state == CELL_OPEN) c->state = CELL_FAILED, failed++;
+    }
+    return failed;
 }
 
 static int collect(study *s, int failed) {
@@ -215,8 +252,7 @@ int study_run_cells(study *s) {
                             "(finished cells and checkpoints are in %s)",
                             k + 1, s->count, s->dir);
         if (cli_bad(s->c) || cli_printed(s->c)) return code; /* nor could those to come be kept */
-        study_cell(s, k)->state = CELL_FAILED;
-        failed++;
+        failed += fail_group(s, k);
         cli_fail(s->c, 0, "%s failed; the other cells go on", s->what);
     }
     return collect(s, failed);

@@ -30,6 +30,10 @@ typedef struct cell {
     char key[6 * STUDY_TEXT]; /* all that fixes the result             */
     char stem[STUDY_PATH];    /* of its file, STEM.json                */
     double seconds;
+    int group;   /* cells of one group follow each other, and one run() of a rank is for all of them
+                  * that are open; 0: alone */
+    bool scored; /* said by a run() for a group, of each cell whose result it has, even where it was
+                  * interrupted or failed */
 } cell;
 
 /* ---- studies --------------------------------------------------------------------------------- */
@@ -45,7 +49,8 @@ typedef struct study_def {
     size_t bytes;        /* of its own struct, which begins with a study         */
     /* From flags to cells (study_cells); the folder is claimed (study_claim). */
     int (*prepare)(study *s);
-    /* One cell: its name, the run itself, what is said of the result. */
+    /* One cell, or the first open one of a group: its name, the run itself; of each cell what is
+     * said of the result. */
     void (*title)(const study *s, const void *cell, char *text, size_t size);
     int (*run)(study *s, void *cell);
     void (*say)(const study *s, const void *cell, char *text, size_t size);

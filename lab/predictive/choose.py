@@ -27,6 +27,11 @@ def read(folder):
         sys.exit(f"choose.py: {path} is not there: mnp repro predictive --out {folder}")
 
 
+def functions_of(cell, key):
+    """How many a mean is over; all targets together may have fewer than the rest."""
+    return cell.get("joint_functions", cell["functions"]) if key == "joint" else cell["functions"]
+
+
 class Table:
     def __init__(self, run):
         self.cells = {(c["task"], c["given"], c["model"]): c for c in run["cells"] if c["state"] == "done" and c.get("functions")}
@@ -53,7 +58,7 @@ class Table:
         value, given = self.value(task, model, key), self.given(task)
         all_of, own = self.cells.get((task, given, "mnp")), self.cells.get((task, given, model))
         more = self.more.get((task, given, key, "mnp", model), (None,))[0]
-        if value is None or more is None or all_of["functions"] == own["functions"]:
+        if value is None or more is None or functions_of(all_of, key) == functions_of(own, key):
             return value
         return all_of[key] + more
 
@@ -109,7 +114,8 @@ class Table:
 def page_of(run, how):
     table = Table(run)
     n = run["functions"]
-    exact = f" ({run['exact_functions']} for `mnp-exact`)" if "mnp-exact" in table.models else ""
+    together = f", {run['joint_functions']} of them for all targets together" if run.get("joint_runs") else ""
+    exact = f" ({run['exact_functions']} for `mnp-exact`{together})" if "mnp-exact" in table.models else ""
     out = [how, ""] if how else []
     out += [
         f"{n} test functions for all models{exact}, {MIDDLE} points given, or as the task draws them.",

@@ -160,10 +160,15 @@ static int read_flags(predictive *s) {
     s->draws = cli_int(c, "draws", quick ? 64 : 512, 2, SAMPLES_MAX);
     s->samples = cli_int(c, "samples", 20, 1, 100000);
     s->orders = cli_int(c, "orders", quick ? 2 : 4, 1, ORDERS_MAX);
-    s->joint = cli_int(c, "joint", 0, 2, REPLICATES_MAX);
+    s->joint = cli_int(c, "joint", 2, 0, REPLICATES_MAX);
+    s->joint_functions = cli_int(c, "joint-functions", 50, 1, 1000000);
+    if (s->joint_functions > s->exact_functions) s->joint_functions = s->exact_functions;
+    s->joint_particles = cli_int(c, "joint-particles", 64, 2, SAMPLES_MAX);
     s->law_functions = quick ? 2 : 20;
     s->trains = quick || cli_has(c, "steps");
     if (cli_bad(c)) return c->status;
+    if (s->joint == 1)
+        return cli_fail(c, EXIT_USAGE, "--joint wants 2 runs or more for their error, or 0: none");
     int code = choose_rows(s);
     return code ? code : choose_sizes(s);
 }
@@ -329,7 +334,7 @@ mnp_status predictive_test(predictive *s, int task) {
 const predictive_cell *predictive_done(const predictive *s, int row, int task, int size) {
     for (int k = 0; k < s->s.count; k++) {
         const predictive_cell *c = predictive_at(&s->s, k);
-        if (c->row == row && c->task == task && c->size == size)
+        if (!c->joint && c->row == row && c->task == task && c->size == size)
             return c->head.state == CELL_DONE && c->functions > 0 ? c : NULL;
     }
     return NULL;
@@ -366,41 +371,71 @@ paired_mean short_of(const predictive_cell *a, number ka, const predictive_cell 
     return paired_difference(numbers_of(a, ka), numbers_of(b, kb), count);
 }
 
+static int64_t functions_of(const predictive *s, const predictive_cell *c) {
+    if (c->joint) return s->joint_functions;
+    return s->row[c->row].exact ? s->exact_functions : s->functions;
+}
+
+/* What scores a cell with so many functions: draws and the rest, or all targets together. "0 runs":
+ * such cells had room for a joint score once, and those without count still. */
+static void put_settings(const predictive *s, const predictive_cell *c, char *text, size_t size) {
+    if (c->joint)
+        snprintf(text, size, "together, %lld runs of %lld particles", (long long)s->joint,
+                 (long long)s->joint_particles);
+    else
+        snprintf(text, size, "%lld draws, %lld samples, %lld orders, 0 runs, laws of %lld",
+                 (long long)s->draws, (long long)s->samples, (long long)s->orders,
+                 (long long)s->law_functions);
+}
+
 static void name_cell(const predictive *s, predictive_cell *c) {
     const predictive_row *r = &s->row[c->row];
     const char *task = s->tasks.at[c->task];
     const predictive_model *m = predictive_model_of(s, c->row, c->task);
     int64_t size = task_size(s, c->task, c->size);
+    char settings[STUDY_TEXT];
+    put_settings(s, c, settings, sizeof settings);
     c->head.label = r->label;
-    snprintf(
-        c->head.key, sizeof c->head.key,
-        "mnp %s; %s, model %016llx%s%s%s; %s, %lld functions, context %lld, seed %llu; %lld draws, "
-        "%lld samples, %lld orders, %lld runs, laws of %lld",
-        mnp_version(), r->label, (unsigned long long)m->hash, r->exact ? ", exact" : "",
-        m->network ? ", in " : "", m->network ? s->s.precision : "", task,
-        (long long)(r->exact ? s->exact_functions : s->functions), (long long)size,
-        (unsigned long long)s->s.c->seed, (long long)s->draws, (long long)s->samples,
-        (long long)s->orders, (long long)(r->exact ? s->joint : 0), (long long)s->law_functions);
-    cell_name(&s->s, &c->head, "%.63s-%.63s-%lld", r->label, task, (long long)size);
+    snprintf(c->head.key, sizeof c->head.key,
+             "mnp %s; %s, model %016llx%s%s%s; %s, %lld functions, context %lld, seed %llu; %s",
+             mnp_version(), r->label, (unsigned long long)m->hash, r->exact ? ", exact" : "",
+             m->network ? ", in " : "", m->network ? s->s.precision : "", task,
+             (long long)functions_of(s, c), (long long)size, (unsigned long long)s->s.c->seed,
+             settings);
+    cell_name(&s->s, &c->head, "%.63s%s-%.63s-%lld", r->label, c->joint ? "-together" : "", task,
+              (long long)size);
+}
+
+/* group: of a cell of all targets together; or 0. */
+static void add_cell(predictive *s, int r, int t, int k, int group) {
+    predictive_cell *c = predictive_at(&s->s, s->s.count++);
+    *c = (predictive_cell){.head.group = group, .row = r, .task = t, .size = k, .joint = group > 0};
+    c->ms = c->gap = c->gap_se = c->joint_ms = NAN;
+    if (*predictive_model_of(s, r, t)->why) c->head.state = CELL_ABSENT;
+    name_cell(s, c);
+}
+
+/* All targets together, of rows with exact conditioning: all sizes are a group. */
+static void add_joint_cells(predictive *s, int t) {
+    for (int r = 0; r < s->n_rows && s->joint; r++)
+        for (int k = 0; s->row[r].exact && k < task_sizes(s, t); k++)
+            add_cell(s, r, t, k, 1 + r * s->tasks.count + t);
 }
 
 /* The truth's cells come first, task by task: the others are measured by them. */
 static int make_cells(predictive *s) {
     study *of = &s->s;
-    int code = study_cells(of, s->n_rows * s->tasks.count * s->n_sizes, sizeof(predictive_cell));
+    int most = 2 * s->n_rows * s->tasks.count * s->n_sizes;
+    int code = study_cells(of, most, sizeof(predictive_cell));
     if (code) return code;
     of->count = 0;
     for (int truth = 1; truth >= 0; truth--)
-        for (int t = 0; t < s->tasks.count; t++)
+        for (int t = 0; t < s->tasks.count; t++) {
             for (int k = 0; k < task_sizes(s, t); k++)
-                for (int r = 0; r < s->n_rows; r++) {
-                    if (row_is_truth(&s->row[r]) != truth) continue;
-                    predictive_cell *c = predictive_at(of, of->count++);
-                    *c = (predictive_cell){.row = r, .task = t, .size = k};
-                    c->ms = c->gap = c->gap_se = NAN;
-                    if (*predictive_model_of(s, r, t)->why) c->head.state = CELL_ABSENT;
-                    name_cell(s, c);
-                }
+                for (int r = 0; r < s->n_rows; r++)
+                    if (row_is_truth(&s->row[r]) == truth) add_cell(s, r, t, k, 0);
+            if (!truth) add_joint_cells(s, t);
+        }
     return 0;
 }
 
@@ -438,7 +473,9 @@ static void title(const study *of, const void *cell, char *text, size_t size) {
     int64_t points = task_size(s, c->task, c->size);
     int used = snprintf(text, size, "%s on %.100s", c->head.label, s->tasks.at[c->task]);
     if (points != OWN_SIZES && used > 0 && (size_t)used < size)
-        snprintf(text + used, size - (size_t)used, " given %lld", (long long)points);
+        used += snprintf(text + used, size - (size_t)used, " given %lld", (long long)points);
+    if (c->joint && used > 0 && (size_t)used < size)
+        snprintf(text + used, size - (size_t)used, ", all together");
 }
 
 /* After what the text has; nothing where there is no such number. */

@@ -1,12 +1,13 @@
 /* predictive.h: the study predictive: what models answer when they are given a few points of a
  * function. A cell is one model on one task with one context size; all models are asked about the
  * same functions, contexts and targets, and every function's scores are kept, so that differences
- * between models are paired.
+ * between models are paired. Of exact conditioning, all targets together have cells of their own.
  *
  *     predictive.c  rows, tasks and cells from the flags; model files
  *     made.c        training what is missing, where that was asked for
  *     ceiling.c     what the truth says, found once and kept in DIR/truth
  *     score.c       one cell: scoring, its file
+ *     joint.c       the same of all targets together with exact conditioning, all sizes in one run
  *     paired.c      means, differences and their errors: pure arithmetic
  *     quoted.c      published numbers
  *     write.c       the tables as Markdown, JSON and CSV
@@ -31,9 +32,14 @@ typedef enum number {
     N_CRPS,
     N_COVERED, /* share of the targets in the 95 % band */
     N_KL,      /* KL(truth || normal with the draws' mean and sd) */
+    /* of a joint score by particles: standard error, estimated bias, share of hurried runs */
+    N_JOINT_ERROR,
+    N_JOINT_BIAS,
+    N_JOINT_HURRIED,
     NUMBERS
 } number;
 const char *number_name(number k);
+bool number_is_of(bool joint, number k); /* does the file of such a cell have it? */
 
 typedef struct predictive_row {
     char label[64];
@@ -55,10 +61,13 @@ typedef struct predictive_model {
 typedef struct predictive_cell {
     cell head;
     int row, task, size; /* places in the lists; a task of its own sizes has size 0 */
+    bool joint;          /* all targets together, by particles; else the rest       */
     int64_t functions;   /* that were scored; 0: there is no such number            */
     double *number;      /* (NUMBERS, functions)                                    */
     double ms;           /* a function: its draws and their scores                  */
     double gap, gap_se;  /* conditional consistency, of the first size; or NaN      */
+    double joint_ms;     /* of all targets together, a function and size; or NaN    */
+    int64_t run;         /* functions times sizes of the run that found a joint one */
 } predictive_cell;
 
 /* The truth of one task and size, as a flat array: see ceiling.c. */
@@ -77,10 +86,11 @@ typedef struct predictive {
     int n_rows, n_sizes;
     predictive_row row[NAMES_MAX];
     int64_t sizes[SIZES_MAX];
-    int64_t functions, exact_functions, draws, samples, orders, joint, law_functions;
-    bool trains;             /* what is missing */
-    predictive_model *model; /* (rows, tasks) */
-    mnp_data *test;          /* of test_task  */
+    int64_t functions, exact_functions, draws, samples, orders, law_functions;
+    int64_t joint, joint_functions, joint_particles; /* runs of each joint score; 0: none */
+    bool trains;                                     /* what is missing */
+    predictive_model *model;                         /* (rows, tasks) */
+    mnp_data *test;                                  /* of test_task  */
     int test_task;
     ceiling ceiling;
 } predictive;
@@ -88,7 +98,7 @@ typedef struct predictive {
 static inline predictive_cell *predictive_at(const study *s, int k) {
     return (predictive_cell *)(void *)study_cell(s, k);
 }
-/* A finished cell, or NULL. */
+/* A finished cell, not one of all targets together, or NULL. */
 const predictive_cell *predictive_done(const predictive *s, int row, int task, int size);
 predictive_model *predictive_model_of(const predictive *s, int row, int task);
 bool task_has_own_sizes(const char *task);
@@ -126,6 +136,12 @@ typedef struct true_function {
 bool ceiling_next(const ceiling *c, size_t *at, true_function *out);
 
 int predictive_score(study *s, void *cell);
+/* Room for that many functions, all NaN. */
+mnp_status predictive_numbers(predictive *s, predictive_cell *cell, int64_t functions);
+/* All open cells of the group that begins with this one. */
+mnp_status predictive_score_joint(predictive *s, predictive_cell *first);
+/* What such cells found into the cells of the same row, task and size. */
+void predictive_take_joint(predictive *s);
 void predictive_put(cli_json *j, const study *s, const void *cell);
 bool predictive_get(const json_value *root, const study *s, void *cell);
 int predictive_files(study *s); /* functions-TASK.csv, then the pictures */

@@ -5,10 +5,15 @@
 #include "mnp_check.h"
 
 const char *number_name(number k) {
-    static const char *const names[NUMBERS] = {"context", "targets",   "joint",
-                                               "in_turn", "order_sd",  "marginal",
-                                               "crps",    "covered95", "kl"};
+    static const char *const names[NUMBERS] = {
+        "context", "targets",   "joint", "in_turn",     "order_sd",   "marginal",
+        "crps",    "covered95", "kl",    "joint_error", "joint_bias", "joint_hurried"};
     return names[k];
+}
+
+bool number_is_of(bool joint, number k) {
+    if (k <= N_JOINT) return true;
+    return joint == (k >= N_JOINT_ERROR);
 }
 
 /* ---- what is told of each function ----------------------------------------------------------- */
@@ -68,7 +73,6 @@ static void hear_draws(void *user, const mnp_function_scores *f) {
         mean(h->exact ? f->mixture : f->marginal, f->targets);
     *place(h->cell, N_CRPS, f->function) = mean(f->crps, f->targets);
     *place(h->cell, N_COVERED, f->function) = f->covered95;
-    if (isfinite(f->joint)) *place(h->cell, N_JOINT, f->function) = f->joint;
     if (ceiling_next(&h->s->ceiling, &h->at, &t))
         *place(h->cell, N_KL, f->function) = divergence(&t, f);
 }
@@ -79,7 +83,7 @@ static void show(void *user, int64_t done, int64_t total) {
 
 /* ---- scoring --------------------------------------------------------------------------------- */
 
-static mnp_status make_numbers(predictive *s, predictive_cell *cell, int64_t functions) {
+mnp_status predictive_numbers(predictive *s, predictive_cell *cell, int64_t functions) {
     env *e = &s->s.c->env;
     env_free(e, cell->number);
     cell->functions = functions;
@@ -98,7 +102,7 @@ static mnp_status score_truth(predictive *s, predictive_cell *cell) {
     size_t at = 0;
     true_function t;
     cell->ms = 1000 * c->seconds / (double)s->functions;
-    MNP_TRY(make_numbers(s, cell, c->functions));
+    MNP_TRY(predictive_numbers(s, cell, c->functions));
     for (int64_t i = 0; i < c->functions && ceiling_next(c, &at, &t); i++) {
         double marginal = 0, crps = 0, n = (double)t.targets;
         for (int64_t k = 0; t.target && k < t.targets; k++)
@@ -148,10 +152,8 @@ static mnp_status score_joint(predictive *s, const mnp_model *m, hearing *h, mnp
 static mnp_status score_draws(predictive *s, const mnp_model *m, hearing *h, mnp_eval_opts o,
                               bool exact) {
     mnp_predictive r = {.size = sizeof r};
-    mnp_predictive_opts how = {.size = sizeof how,
-                               .draws = s->draws,
-                               .condition = exact ? MNP_EXACT : MNP_NETWORK,
-                               .replicates = exact ? s->joint : 0};
+    mnp_predictive_opts how = {
+        .size = sizeof how, .draws = s->draws, .condition = exact ? MNP_EXACT : MNP_NETWORK};
     o.each = hear_draws;
     progress_begin(&h->bar, s->s.c, s->s.what, 0, o.functions);
     double began = cli_now();
@@ -185,7 +187,7 @@ static mnp_status score_model(predictive *s, predictive_cell *cell) {
     const predictive_model *at = predictive_model_of(s, cell->row, cell->task);
     mnp_model *m = NULL;
     hearing h = {.s = s, .cell = cell};
-    MNP_TRY(make_numbers(s, cell, row->exact ? s->exact_functions : s->functions));
+    MNP_TRY(predictive_numbers(s, cell, row->exact ? s->exact_functions : s->functions));
     MNP_TRY(mnp_model_load(s->s.c->ctx, at->path, &m));
     mnp_eval_opts o = eval_options(s, cell, &h, at->network);
     mnp_status status = MNP_OK;
@@ -196,15 +198,21 @@ static mnp_status score_model(predictive *s, predictive_cell *cell) {
     return status;
 }
 
+static mnp_status score_cell(predictive *s, predictive_cell *cell) {
+    MNP_TRY(ceiling_find(s, cell->task, cell->size));
+    bool truth = row_is_truth(&s->row[cell->row]);
+    mnp_status status = truth ? score_truth(s, cell) : score_model(s, cell);
+    cell->head.seconds = cli_now() - s->s.started;
+    return status;
+}
+
 int predictive_score(study *of, void *at) {
     predictive *s = (predictive *)of;
     predictive_cell *cell = at;
     cell->ms = cell->gap = cell->gap_se = NAN;
     mnp_status status = predictive_test(s, cell->task);
-    if (status == MNP_OK) status = ceiling_find(s, cell->task, cell->size);
     if (status == MNP_OK)
-        status = row_is_truth(&s->row[cell->row]) ? score_truth(s, cell) : score_model(s, cell);
-    cell->head.seconds = cli_now() - of->started;
+        status = cell->joint ? predictive_score_joint(s, cell) : score_cell(s, cell);
     if (status == MNP_ECANCELLED) return EXIT_INTERRUPTED;
     return status == MNP_OK ? 0 : cli_failed(of->c, status);
 }
@@ -216,23 +224,40 @@ static const field fields[] = {{"seconds", offsetof(predictive_cell, head.second
                                {"gap", offsetof(predictive_cell, gap), false},
                                {"gap_se", offsetof(predictive_cell, gap_se), false},
                                {"functions", offsetof(predictive_cell, functions), true}};
+static const field joint_fields[] = {{"seconds", offsetof(predictive_cell, head.seconds), false},
+                                     {"ms", offsetof(predictive_cell, ms), false},
+                                     {"run", offsetof(predictive_cell, run), true},
+                                     {"functions", offsetof(predictive_cell, functions), true}};
 enum { FIELDS = sizeof fields / sizeof *fields };
+enum { JOINT_FIELDS = sizeof joint_fields / sizeof *joint_fields };
+
+static const field *fields_of(const predictive_cell *cell, size_t *count) {
+    *count = cell->joint ? JOINT_FIELDS : FIELDS;
+    return cell->joint ? joint_fields : fields;
+}
 
 void predictive_put(cli_json *j, const study *s, const void *at) {
     const predictive_cell *cell = at;
+    size_t count;
+    const field *list = fields_of(cell, &count);
     (void)s;
-    fields_put(j, fields, FIELDS, cell);
+    fields_put(j, list, count, cell);
     for (int k = 0; k < NUMBERS; k++)
-        numbers_put(j, number_name((number)k), numbers_of(cell, (number)k), (int)cell->functions);
+        if (number_is_of(cell->joint, (number)k))
+            numbers_put(j, number_name((number)k), numbers_of(cell, (number)k),
+                        (int)cell->functions);
 }
 
 bool predictive_get(const json_value *root, const study *of, void *at) {
     predictive *s = (predictive *)of;
     predictive_cell *cell = at, read = *cell;
-    if (!fields_get(root, fields, FIELDS, &read) || read.functions > s->functions) return false;
-    if (make_numbers(s, cell, read.functions) != MNP_OK) return false;
+    size_t count;
+    const field *list = fields_of(cell, &count);
+    if (!fields_get(root, list, count, &read) || read.functions > s->functions) return false;
+    if (predictive_numbers(s, cell, read.functions) != MNP_OK) return false;
     for (int k = 0; k < NUMBERS; k++)
-        if (numbers_get(root, number_name((number)k), cell->number + k * cell->functions,
+        if (number_is_of(cell->joint, (number)k) &&
+            numbers_get(root, number_name((number)k), cell->number + k * cell->functions,
                         (int)cell->functions) != cell->functions)
             return false;
     read.number = cell->number;

@@ -95,7 +95,10 @@ static void put_number(buf *b, double v, int digits) {
 static void put_line(buf *b, const predictive *s, const line *l) {
     char given[32];
     put_given(given, s, l->c->task, l->c->size);
-    buf_printf(b, "| %s | %s | %lld |", given, l->row->label, (long long)l->c->functions);
+    buf_printf(b, "| %s | %s | %lld", given, l->row->label, (long long)l->c->functions);
+    if (l->together.count > 0 && l->together.count < l->c->functions)
+        buf_printf(b, ", together %lld", (long long)l->together.count);
+    buf_text(b, " |");
     bool truth = row_is_truth(l->row);
     put(b, l->marginal, 3);
     put(b, truth ? none : l->marginal_short, 3);
@@ -184,15 +187,20 @@ static void put_models(buf *b, const predictive *s) {
 
 void predictive_markdown(buf *b, const study *of) {
     const predictive *s = (const predictive *)of;
+    char together[STUDY_TEXT] = "";
+    if (s->joint)
+        snprintf(together, sizeof together,
+                 "; all targets together: the first %lld, by %lld runs of %lld particles",
+                 (long long)s->joint_functions, (long long)s->joint, (long long)s->joint_particles);
     md_title(b, of, "Predictions from a few points",
              "tiny models, few steps, few functions. The tables show that everything runs.");
     buf_printf(b,
                "Nats per target, higher is better; mean ± standard error over functions. %lld test "
-               "functions of seed %llu, the same for all models (mnp-exact: the first %lld), "
+               "functions of seed %llu, the same for all models (mnp-exact: the first %lld%s), "
                "%lld draws, bounds with %lld samples, %lld random orders, mnp %s. "
                "lab/predictive/README.md says what each column is.\n\n",
                (long long)s->functions, (unsigned long long)of->c->seed,
-               (long long)s->exact_functions, (long long)s->draws, (long long)s->samples,
+               (long long)s->exact_functions, together, (long long)s->draws, (long long)s->samples,
                (long long)s->orders, mnp_version());
     char name[128];
     for (int together = 0; together < 2; together++) {
@@ -244,6 +252,16 @@ static void json_groups(cli_json *j, const line *l) {
     json_array_end(&j->w);
 }
 
+/* How exact a joint score by particles is: the standard error of its mean that comes from the runs,
+ * its estimated bias, the share of runs whose gradients did not last. */
+static void json_particles(cli_json *j, const predictive_cell *c) {
+    double bias = mean_of(c, N_JOINT_BIAS).mean, hurried = mean_of(c, N_JOINT_HURRIED).mean;
+    paired_mean joint = mean_of(c, N_JOINT);
+    double error = root_mean_square(c, N_JOINT_ERROR) / sqrt((double)joint.count);
+    cli_json_put(j, NUMBER("joint_error", joint.count ? error : NAN), NUMBER("joint_bias", bias),
+                 NUMBER("joint_hurried", hurried), NUMBER("joint_ms", c->joint_ms));
+}
+
 static void json_cell(cli_json *j, const predictive *s, const predictive_cell *c, const line *l) {
     char given[32];
     const predictive_model *m = predictive_model_of(s, c->row, c->task);
@@ -256,11 +274,13 @@ static void json_cell(cli_json *j, const predictive *s, const predictive_cell *c
         cli_json_put(j, INTEGER("functions", c->functions), INTEGER("parameters", m->parameters),
                      PAIR("marginal", l->marginal), PAIR("marginal_short", l->marginal_short),
                      PAIR("joint", l->together), TEXT("joint_is", how_together(l)),
-                     PAIR("joint_short", l->together_short), NUMBER("order_sd", l->order_sd),
+                     PAIR("joint_short", l->together_short),
+                     INTEGER("joint_functions", l->together.count), NUMBER("order_sd", l->order_sd),
                      NUMBER("crps", l->crps.mean), NUMBER("crps_se", l->crps.se),
                      NUMBER("crps_true", l->crps_true.mean), NUMBER("coverage95", l->covered.mean),
                      PAIR("kl_true", l->kl), NUMBER("ms", c->ms), NUMBER("gap", c->gap),
                      NUMBER("gap_se", c->gap_se));
+    if (l->c && l->row->exact) json_particles(j, c);
     if (l->c && task_size(s, c->task, c->size) == OWN_SIZES) json_groups(j, l);
     json_object_end(&j->w);
 }
@@ -280,7 +300,8 @@ static void json_differences(cli_json *j, const predictive *s, int task, int siz
             cli_json_put(j, TEXT("task", s->tasks.at[task]), TEXT("given", given),
                          TEXT("from", la.row->label), TEXT("to", lb.row->label),
                          INTEGER("functions", marginal.count), PAIR("marginal", marginal),
-                         PAIR("joint", joint), PAIR("crps", crps));
+                         INTEGER("joint_functions", joint.count), PAIR("joint", joint),
+                         PAIR("crps", crps));
             json_object_end(&j->w);
         }
 }
@@ -297,11 +318,14 @@ void predictive_json(cli_json *j, const study *of) {
     const quoted *q;
     cli_json_put(j, INTEGER("seed", of->c->seed), INTEGER("functions", s->functions),
                  INTEGER("exact_functions", s->exact_functions), INTEGER("draws", s->draws),
-                 INTEGER("samples", s->samples), INTEGER("orders", s->orders));
+                 INTEGER("samples", s->samples), INTEGER("orders", s->orders),
+                 INTEGER("joint_runs", s->joint), INTEGER("joint_functions", s->joint_functions),
+                 INTEGER("joint_particles", s->joint_particles));
     list_begin(j, "cells");
     for (int k = 0; k < of->count; k++) {
         const predictive_cell *c = predictive_at(of, k);
         line l;
+        if (c->joint) continue; /* they stand in the others */
         make_line(s, c->row, c->task, c->size, &l);
         json_cell(j, s, c, &l);
     }
@@ -354,6 +378,7 @@ static mnp_status write_functions(const predictive *s, int task) {
 
 int predictive_files(study *of) {
     predictive *s = (predictive *)of;
+    predictive_take_joint(s);
     for (int t = 0; t < s->tasks.count; t++)
         if (write_functions(s, t) != MNP_OK) return study_failed(of);
     return predictive_pictures(s);

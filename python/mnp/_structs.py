@@ -218,6 +218,9 @@ class mnp_function_scores(Sized):
         ("mean", c_void_p),
         ("sd", c_void_p),
         ("entropy", c_void_p),
+        ("joint_error", c_double),
+        ("joint_bias", c_double),
+        ("joint_hurried", c_double),
     ]
 
 
@@ -410,6 +413,7 @@ class mnp_predictive_opts(Sized):
         ("gradients", c_int64),
         ("replicates", c_int64),
         ("sandwich", c_bool),
+        ("particles", c_int64),
     ]
 
 

@@ -182,6 +182,7 @@ def evaluate(
     condition: str | None = None,
     gradients: int | None = None,
     joint: int = 0,
+    joint_particles: int = 0,
     sandwich: bool = False,
     context: Sequence[int] | str | None = None,
     order: str | None = None,
@@ -197,7 +198,7 @@ def evaluate(
     context: sizes of the contexts, (lo, hi), or a list of three or more rising sizes, each used for
     every function; None: the data's own. draws, condition, joint or sandwich ask for scores of
     draws too (`Scores.predictive`), and coverage and CRPS are then theirs. joint: replicates of the
-    joint score. order: "random" or "x" scores the targets in turn too, in `orders` orders
+    joint score, of joint_particles (64) each. order: "random" or "x" scores the targets in turn too, in `orders` orders
     (`Posterior.score_in_turn`). protocol: "strict" (points outside the context) or "authors" (all
     points).
     """
@@ -206,6 +207,7 @@ def evaluate(
     draws = _given(draws, "draws")
     gradients = _given(gradients, "gradients")
     joint = whole(joint, "joint", 0)
+    joint_particles = whole(joint_particles, "joint_particles", 0)
     wanted = bool(draws or condition is not None or joint or sandwich)
     own = _test_data(process, data, functions, seed)
     ctx = current()
@@ -236,6 +238,7 @@ def evaluate(
             condition=condition_of(condition or "network"),
             gradients=gradients,
             replicates=joint,
+            particles=joint_particles,
             sandwich=bool(sandwich),
         )
         predictive = _predictive(ctx, process, own, opts, how)

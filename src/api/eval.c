@@ -134,10 +134,12 @@ static mnp_status take_how(env *e, const mnp_predictive_opts *how, predictive_op
     MNP_TRY(check_enum(e, o.condition, MNP_EXACT + 1, "mnp_predictive_opts.condition"));
     MNP_TRY(check_range(e, o.gradients, 0, GRADIENTS_MAX, "mnp_predictive_opts.gradients"));
     MNP_TRY(check_range(e, o.replicates, 0, REPLICATES_MAX, "mnp_predictive_opts.replicates"));
+    MNP_TRY(check_range(e, o.particles, 0, SAMPLES_MAX, "mnp_predictive_opts.particles"));
     *out = (predictive_opts){.draws = o.draws ? o.draws : 512,
                              .condition = o.condition,
                              .gradients = o.gradients,
                              .replicates = o.replicates,
+                             .particles = o.particles ? o.particles : EXACT_PARTICLES,
                              .sandwich = o.sandwich};
     return MNP_OK;
 }

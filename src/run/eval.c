@@ -331,7 +331,10 @@ static void tell(const evaluator *v, const eval_opts *o, int64_t function,
                              .order_sd = o->orders > 1 ? sqrt(f->order_var) : NAN,
                              .covered50 = f->covered[0] / count,
                              .covered80 = f->covered[1] / count,
-                             .covered95 = f->covered[2] / count};
+                             .covered95 = f->covered[2] / count,
+                             .joint_error = NAN,
+                             .joint_bias = NAN,
+                             .joint_hurried = NAN};
     v->each(v->each_user, &s);
 }
 

@@ -32,19 +32,20 @@ typedef struct predictive {
     int64_t T, Z, X, S;
     int64_t group;
     predictor *p;
-    sampler *sampler, *evidence; /* of contexts, of whole functions; NULL: not needed */
-    double *z;                   /* (T, particles, Z)                                 */
-    double *x, *y;               /* (longest, X), (longest): one function, raw units  */
-    double *draws, *logp;        /* (S, longest)                                      */
-    truth_law law;               /* the truth's, of one function's targets            */
-    double *columns;             /* (threads, S)                                      */
-    double *context;             /* (longest): how far the mean is off                */
-    target_score *target;        /* (group, longest)                                  */
-    double *told;                /* (5, longest): what evaluator_on_each() hears      */
-    sampler_set *sets;           /* (2 R group)                                       */
-    double *log_z, *hurried;     /* (2 R group)                                       */
-    double *own_y, *own_z;       /* (group, longest), (group, T, Z): of the model     */
-    double noise;                /* sd, of a family; NaN: not known                   */
+    sampler *sampler;        /* of contexts; NULL: not needed, as the next two    */
+    sampler *evidence, *own; /* of the joint score; of functions of the model     */
+    double *z;               /* (T, particles, Z)                                 */
+    double *x, *y;           /* (longest, X), (longest): one function, raw units  */
+    double *draws, *logp;    /* (S, longest)                                      */
+    truth_law law;           /* the truth's, of one function's targets            */
+    double *columns;         /* (threads, S)                                      */
+    double *context;         /* (longest): how far the mean is off                */
+    target_score *target;    /* (group, longest)                                  */
+    double *told;            /* (5, longest): what evaluator_on_each() hears      */
+    sampler_set *sets;       /* (2 R group)                                       */
+    double *log_z, *hurried; /* (2 R group)                                       */
+    double *own_y, *own_z;   /* (group, longest), (group, T, Z): of the model     */
+    double noise;            /* sd, of a family; NaN: not known                   */
 } predictive;
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -82,11 +83,17 @@ static mnp_status make_samplers(predictive *w) {
         w->z = numbers(w, w->T * sampler_particles(w->sampler) * w->Z);
         if (!w->z) return MNP_ENOMEM;
     }
-    if (w->how->replicates == 0 && !w->how->sandwich) return MNP_OK;
-    sampler_shape shape = {.points = w->how->replicates ? v->longest : largest_context(w),
+    if (w->how->replicates) {
+        sampler_shape shape = {.points = v->longest,
+                               .particles = w->how->particles,
+                               .contexts = 2 * w->how->replicates * w->group};
+        MNP_TRY(sampler_create(v->env, v->m, v->pool, v->device, &shape, &w->evidence));
+    }
+    if (!w->how->sandwich) return MNP_OK;
+    sampler_shape shape = {.points = largest_context(w),
                            .particles = most(w->S, EXACT_PARTICLES),
-                           .contexts = most(2 * w->how->replicates, 1) * w->group};
-    return sampler_create(v->env, v->m, v->pool, v->device, &shape, &w->evidence);
+                           .contexts = w->group};
+    return sampler_create(v->env, v->m, v->pool, v->device, &shape, &w->own);
 }
 
 static mnp_status make(predictive *w) {
@@ -121,6 +128,7 @@ static void release(predictive *w) {
     predictor_destroy(w->p);
     sampler_destroy(w->sampler);
     sampler_destroy(w->evidence);
+    sampler_destroy(w->own);
 }
 
 /* ---- the targets of one function ------------------------------------------------------------- */
@@ -246,13 +254,13 @@ static mnp_status score_function(predictive *w, int64_t i, int64_t slot,
 
 /* log p(y) of `count` sets in log_z, by particles of their own; and which of these had too few
  * gradients. */
-static mnp_status run_evidence(predictive *w, int64_t count, const sampler_opts *o) {
-    int64_t room = sampler_room(w->evidence);
+static mnp_status run_evidence(predictive *w, sampler *by, int64_t count, const sampler_opts *o) {
+    int64_t room = sampler_room(by);
     for (int64_t at = 0; at < count; at += room) {
         int64_t some = least(room, count - at);
-        MNP_TRY(sampler_begin(w->evidence, o, w->sets + at, some));
+        MNP_TRY(sampler_begin(by, o, w->sets + at, some));
         for (int64_t k = 0; k < some; k++) {
-            const sampler_report *r = sampler_look(w->evidence, k);
+            const sampler_report *r = sampler_look(by, k);
             w->log_z[at + k] = r->log_evidence, w->hurried[at + k] = r->hurried;
         }
     }
@@ -274,18 +282,22 @@ static double mean_density(const double *log_z, int64_t R, double *variance) {
     return score_log_mean_exp(log_z, R, NULL);
 }
 
-/* The sets of the function in place k: R times its context, where it has one, and, unless that is
- * known, R times all of it. `id` numbers the function and its context size. Returns how many. */
-static int64_t put_sets(predictive *w, int64_t k, int64_t id, bool known, sampler_set *to) {
+/* The sets of a function, which is in place k: R times its context, where it has one, and, unless
+ * that is known, R times all of it. What depends on the context has random numbers of its size.
+ * Returns how many. */
+static int64_t put_sets(predictive *w, int64_t function, int64_t k, bool known, sampler_set *to) {
+    const int64_t apart = 0x9e3779b9; /* numbers of two sizes, modulo 2^32, are far from another */
     const evaluator *v = w->v;
+    bool all_points = predictive_all_points(v, w->o);
     int64_t R = w->how->replicates, count = 0;
     for (int64_t r = 0; r < (known ? R : 2 * R); r++) {
         int64_t n = r < R ? v->m_len[k] : v->n[k];
+        int64_t size = r < R || !all_points ? v->m_len[k] : 0;
         if (n == 0) continue;
         to[count++] = (sampler_set){.x = v->x + k * v->longest * w->X,
                                     .y = v->y + k * v->longest,
                                     .n = n,
-                                    .id = (id + 1) * 2 * R + r};
+                                    .id = (function + 1) * 2 * R + r + size * apart};
     }
     return count;
 }
@@ -297,9 +309,9 @@ static mnp_status score_joint(predictive *w, int64_t first, int64_t count,
     int64_t R = w->how->replicates, sets = 0;
     double log_scale = log(w->v->m->scaling.y_scale);
     if (R == 0) return MNP_OK;
-    for (int64_t k = 0; k < count; k++) sets += put_sets(w, k, first + k, same, w->sets + sets);
+    for (int64_t k = 0; k < count; k++) sets += put_sets(w, first + k, k, same, w->sets + sets);
     sampler_opts o = {SAMPLER_EXACT, gradients_of(w, SAMPLER_EXACT, JOINT_GRADIENTS), w->o->seed};
-    MNP_TRY(run_evidence(w, sets, &o));
+    MNP_TRY(run_evidence(w, w->evidence, sets, &o));
     const double *log_z = w->log_z;
     for (int64_t k = 0; k < count; k++) {
         const double *begin = log_z;
@@ -338,17 +350,17 @@ static mnp_status draw_own(predictive *w, int64_t id, int64_t slot, int64_t j) {
 
 static mnp_status score_sandwich(predictive *w, int64_t first, int64_t count, function_score *f) {
     if (!w->how->sandwich) return MNP_OK;
-    int64_t sets = 0, room = sampler_room(w->evidence);
+    int64_t sets = 0, room = sampler_room(w->own);
     double scale = log(w->v->m->scaling.y_scale);
     sampler_opts o = {SAMPLER_EXACT, gradients_of(w, SAMPLER_EXACT, EXACT_GRADIENTS),
                       w->o->seed ^ OWN_SEED};
     for (int64_t k = 0; k < count; k++)
         if (f[k].m > 0) MNP_TRY(draw_own(w, first + k, k, sets++));
-    MNP_TRY(run_evidence(w, sets, &o));
+    MNP_TRY(run_evidence(w, w->own, sets, &o));
     for (int64_t k = 0, j = 0; k < count; k++)
         if (f[k].m > 0) f[k].v[LOWER] = w->log_z[j++] - (double)f[k].m * scale;
     for (int64_t at = 0; at < sets; at += room)
-        MNP_TRY(sampler_bound(w->evidence, &o, w->sets + at, w->own_z + at * w->T * w->Z,
+        MNP_TRY(sampler_bound(w->own, &o, w->sets + at, w->own_z + at * w->T * w->Z,
                               least(room, sets - at), w->log_z + at));
     for (int64_t k = 0, j = 0; k < count; k++)
         if (f[k].m > 0) f[k].v[UPPER] = w->log_z[j++] - (double)f[k].m * scale;
@@ -382,7 +394,10 @@ static void tell(predictive *w, int64_t function, int64_t slot, const function_s
                              .mixture = at[1],
                              .crps = at[2],
                              .mean = at[3],
-                             .sd = at[4]};
+                             .sd = at[4],
+                             .joint_error = sqrt(f->v[JOINT_VARIANCE]),
+                             .joint_bias = f->v[JOINT_BIAS],
+                             .joint_hurried = f->v[JOINT_HURRIED]};
     v->each(v->each_user, &s);
 }
 
@@ -412,7 +427,7 @@ static mnp_status score_group(predictive *w, const eval_opts *o, int64_t first, 
         }
         MNP_TRY(score_function(w, first + k, k, report, &f[k]));
     }
-    MNP_TRY(score_joint(w, id, count, same, f));
+    MNP_TRY(score_joint(w, first, count, same, f));
     MNP_TRY(score_sandwich(w, id, count, f));
     for (int64_t k = 0; k < count; k++) tell(w, first + k, k, &f[k]);
     return MNP_OK;
@@ -446,6 +461,8 @@ static mnp_status score_size(predictive *w, int64_t size, int64_t all, function_
 static mnp_status check(evaluator *v, const predictive_opts *how) {
     MNP_TRY(score_check_samples(v->env, how->draws));
     if (how->draws < 2) return env_fail(v->env, MNP_EINVAL, "scores of draws need 2 or more");
+    if (how->replicates && how->particles < 2)
+        return env_fail(v->env, MNP_EINVAL, "a joint score needs 2 particles or more");
     if (how->replicates == 0 && !how->sandwich) return MNP_OK;
     if (how->replicates == 1)
         return env_fail(v->env, MNP_EINVAL, "the error of a joint score needs 2 or more runs");

@@ -10,7 +10,8 @@
  * each term from particles of its own, so that replicates show the error of both: particles that
  * were moved to p(z | C) are a bad start for a set many times as large. R replicates of each are
  * averaged as densities, which is unbiased; the log of the average is low by about variance / (2
- * R), which is estimated beside it.
+ * R), which is estimated beside it. How many draws there are is no matter to it, nor which other
+ * context sizes are asked about: the random numbers of a run are those of its function and size.
  *
  * How loose an evidence is can be known where the latents are: values at the context's inputs are
  * drawn from the model itself, the sampler bounds log p(y_C) from below, and annealing back from
@@ -26,6 +27,7 @@ typedef struct predictive_opts {
     mnp_condition condition;
     int64_t gradients;  /* of each particle, at most; 0: the usual number */
     int64_t replicates; /* R of the joint score; 0: none */
+    int64_t particles;  /* of each of them, 2 or more */
     bool sandwich;      /* bounds of log p(y_C) on functions of the model itself */
 } predictive_opts;
 

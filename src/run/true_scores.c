@@ -139,7 +139,10 @@ static void tell(env *e, true_score *f, int64_t first, int64_t count, eval_each 
                                  .order_sd = NAN,
                                  .covered50 = NAN,
                                  .covered80 = NAN,
-                                 .covered95 = NAN};
+                                 .covered95 = NAN,
+                                 .joint_error = NAN,
+                                 .joint_bias = NAN,
+                                 .joint_hurried = NAN};
         if (told) {
             s.marginal = s.mixture = told, s.crps = told + n;
             s.mean = told + 2 * n, s.sd = told + 3 * n, s.entropy = told + 4 * n;

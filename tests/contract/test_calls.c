@@ -759,6 +759,8 @@ static void evaluating_draws(void) {
     BAD_FIELD(4, how, replicates, -1, EVALUATE);
     BAD_FIELD(4, how, replicates, 1, EVALUATE);
     BAD_FIELD(4, how, replicates, INT64_MAX, EVALUATE);
+    BAD_FIELD(4, how, particles, -1, EVALUATE);
+    BAD_FIELD(4, how, particles, INT64_MAX, EVALUATE);
     BAD(5, mnp_evaluate_draws(w.ctx, w.model, w.data, NULL, NULL, NULL, ROWS));
     for (int k = 0; k < WRONG_SIZES; k++) {
         r[0].size = wrong_sizes[k];

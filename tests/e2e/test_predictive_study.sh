@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # test_predictive_study.sh: small versions of mnp repro predictive: tables, cells that mnp eval agrees with, differences
-# from the file of functions, the short tables, kept and killed cells, gaps, errors.
+# from the file of functions, the short tables, joint scores of exact conditioning, kept and killed cells, gaps, errors.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/check.sh
@@ -10,20 +10,22 @@ tmp=${TEST_TMP:-$(mktemp -d)}
 lab=$PWD/lab/predictive
 cd "$tmp" || exit 1
 
-micro="--quick --steps 12 --functions 6 --exact-functions 2 --contexts 2,4 --data rbf,np-eq --trained none"
+micro="--quick --steps 12 --functions 6 --exact-functions 3 --joint-functions 2 --joint-particles 16 --contexts 2,4 --data rbf,np-eq --trained none"
 few="--models truth,mnp,mnp-exact,cnp,tnp-mixture"
 
 # shellcheck disable=SC2086
 whole() {
     "$MNP" repro predictive $micro $few --out whole --json >whole.json 2>whole.err || { cat whole.err && return 1; }
-    ! grep -q nan whole.err && [ "$(wc -l <whole.json)" = 1 ] && [ "$(ls whole/cells/*.json | wc -l)" = 15 ] && [ -s whole/predictive.svg ] &&
+    ! grep -q nan whole.err && [ "$(wc -l <whole.json)" = 1 ] && [ "$(ls whole/cells/*.json | wc -l)" = 18 ] && [ -s whole/predictive.svg ] &&
         [ -s whole/predictive-joint.svg ] && [ "$(ls whole/models/*.safetensors | wc -l)" = 6 ] &&
         [ "$(ls whole/truth/*.npy | wc -l)" = 3 ] && ! compgen -G 'whole/models/*.part*' >/dev/null &&
         grep -q 'Quick settings' whole/predictive.md && grep -q '^| 2 | truth | 6 | ' whole/predictive.md &&
         grep -q '^- \*ConvGNP (quoted)\*: 0-.01, KL to the true process. S. Markou.*, ICLR 2022; as quoted by third parties' whole/predictive.md &&
         [ "$(grep -o '"quoted": *\[.*' whole.json | grep -o '"source": *"[^"]' | wc -l)" = 14 ] &&
-        [ "$(wc -l <whole/functions-rbf.csv)" = $((1 + 2 * (4 * 6 + 2))) ] &&
-        [ "$(head -1 whole/functions-rbf.csv)" = model,given,function,context,targets,joint,in_turn,order_sd,marginal,crps,covered95,kl ]
+        [ "$(wc -l <whole/functions-rbf.csv)" = $((1 + 2 * (4 * 6 + 3))) ] &&
+        [ "$(head -1 whole/functions-rbf.csv)" = model,given,function,context,targets,joint,in_turn,order_sd,marginal,crps,covered95,kl,joint_error,joint_bias,joint_hurried ] &&
+        grep -q '^| 4 | mnp-exact | 3, together 2 | ' whole/predictive.md &&
+        grep -q 'mnp-exact: the first 3; all targets together: the first 2, by 2 runs of 16 particles)' whole/predictive.md
 }
 
 # FILE TASK GIVEN MODEL KEY: a number of predictive.json
@@ -54,7 +56,7 @@ eval_agrees() {
         "$MNP" eval whole/models/mnp-rbf.safetensors $sizes >mnp.json &&
         same_numbers mnp.json rbf 2 mnp marginal=marginal marginal_se=marginal_se joint=loglik joint_se=se crps=crps \
             marginal_short=marginal_short marginal_short_se=marginal_short_se coverage95=coverage95 &&
-        "$MNP" eval whole/models/mnp-rbf.safetensors ${sizes/functions 6/functions 2} --condition exact >exact.json &&
+        "$MNP" eval whole/models/mnp-rbf.safetensors ${sizes/functions 6/functions 3} --condition exact >exact.json &&
         same_numbers exact.json rbf 2 mnp-exact marginal=marginal crps=crps marginal_short_se=marginal_short_se &&
         "$MNP" eval truth --data np-eq --functions 6 --json --quiet >truth.json &&
         same_numbers truth.json np-eq own truth marginal=marginal joint=joint joint_se=joint_se crps=crps
@@ -80,7 +82,76 @@ for model, own in scores.items():
 exact = scores["mnp-exact"]
 want = mean("mnp", scores["mnp"]) + mean("mnp-exact", exact) - mean("mnp", exact)
 got = Table(json.load(open("whole/predictive.json"))).score("rbf", "mnp-exact", "marginal")
-assert len(exact) == 2 and abs(got - want) < 1e-9 and abs(got - mean("mnp-exact", exact)) > 1e-9, (got, want)
+assert len(exact) == 3 and abs(got - want) < 1e-9 and abs(got - mean("mnp-exact", exact)) > 1e-9, (got, want)
+joint = {}
+for r in csv.DictReader(open("whole/functions-rbf.csv")):
+    if r["given"] == "2" and r["joint"]:
+        joint.setdefault(r["model"], {})[r["function"]] = float(r["joint"])
+exact = joint["mnp-exact"]
+assert len(exact) == 2 and len(joint["truth"]) == len(joint["mnp"]) == 6
+second = page.split("All targets together")[1]
+short = st.mean(joint["truth"][f] - exact[f] for f in exact)
+assert re.search(r"`mnp-exact` \| \**(-?[0-9.]+)", second).group(1) == f"{short:.3f}", (second, short)
+want = st.mean(joint["mnp"].values()) + st.mean(exact[f] - joint["mnp"][f] for f in exact)
+got = Table(json.load(open("whole/predictive.json"))).score("rbf", "mnp-exact", "joint")
+assert abs(got - want) < 1e-9 and abs(got - st.mean(exact.values())) > 1e-9, (got, want)
+assert "(3 for `mnp-exact`, 2 of them for all targets together)" in page
+PYTHON
+}
+# All sizes by one run of the library, which is that of mnp eval with these sizes and any number of draws; "run" counts
+# functions times sizes.
+joint_agrees() {
+    local eval="$MNP eval whole/models/mnp-TASK.safetensors --data TASK --functions 2 --draws 8 --joint 2 --joint-particles 16 --samples 1 --json --quiet"
+    ${eval//TASK/rbf} --context 2,4 >joint-rbf.json && ${eval//TASK/np-eq} >joint-np-eq.json && python3 - <<'PYTHON'
+import csv, glob, json, math
+from statistics import mean, stdev
+table = json.load(open("whole/predictive.json"))
+same = lambda a, b: math.isclose(a, b, rel_tol=1e-12)
+for task, sizes in (("rbf", 2), ("np-eq", 1)):
+    said = json.load(open(f"joint-{task}.json"))
+    cells = [json.load(open(f)) for f in glob.glob(f"whole/cells/mnp-exact-together-{task}-*.json")]
+    assert len(cells) == sizes and all(c["run"] == 2 * sizes and c["functions"] == 2 for c in cells)
+    assert len({c["seconds"] for c in cells}) == 1 and all("2 runs of 16 particles" in c["key"] for c in cells)
+    rows = list(csv.DictReader(open(f"whole/functions-{task}.csv")))
+    for row in said["by_context"] if sizes > 1 else [said]:
+        given = str(row["lo"]) if sizes > 1 else "own"
+        one = lambda model: next(c for c in table["cells"] if [c["task"], c["given"], c["model"]] == [task, given, model])
+        cell = one("mnp-exact")
+        assert cell["joint_functions"] == 2 and cell["functions"] == 3 and one("mnp")["joint_functions"] == 6
+        for key, name in (("joint", "joint_exact"), ("joint_error", "joint_exact_se"), ("joint_bias", "joint_exact_bias"),
+                          ("joint_hurried", "joint_hurried"), ("joint_short", "joint_short"), ("joint_short_se", "joint_short_se")):
+            assert same(cell[key], row[name]), (task, given, key, cell[key], row[name])
+        own = [r for r in rows if [r["model"], r["given"]] == ["mnp-exact", given]]
+        assert [bool(r["joint"]) for r in own] == [True, True, False] and all(r["marginal"] for r in own)
+        base = [float(r["joint"]) for r in rows if [r["model"], r["given"]] == ["mnp", given]]
+        more = [float(own[i]["joint"]) - base[i] for i in range(2)]
+        got = next(d for d in table["differences"] if [d["task"], d["given"], d["from"], d["to"]] == [task, given, "mnp", "mnp-exact"])
+        assert got["joint_functions"] == 2 and got["functions"] == 3
+        assert same(got["joint"], mean(more)) and same(got["joint_se"], stdev(more) / math.sqrt(2)), (got, more)
+        shown = open("whole/predictive.md").read().split(f"## {task}\n")[1]
+        line = next(l for l in shown.splitlines() if l.startswith(f"| {given} | mnp-exact |")).split(" | ")
+        assert line[8].startswith(f"{mean(more):.3f} ± {got['joint_se']:.3f}"), line
+PYTHON
+}
+# A lost cell, and one that is damaged: these sizes alone are scored again, to the same numbers. Other settings of the joint
+# score leave the draws alone, and the other way round.
+# shellcheck disable=SC2086
+joint_kept() {
+    local again="$MNP repro predictive $micro $few --out together" four='together/cells/mnp-exact-together-rbf-4-*.json'
+    cp -r whole together && $again >none.txt 2>/dev/null && grep -q '^18 of them are finished' none.txt && ! grep -q '^\[' none.txt &&
+        rm $four && $again >four.txt 2>/dev/null && grep -q '^17 of them are finished' four.txt && [ "$(grep -c '^\[' four.txt)" = 1 ] &&
+        grep -q '^\[[0-9]*/18\] mnp-exact on rbf given 4, all together: jointly ' four.txt && grep -q '"run":2,' $four &&
+        same_functions whole together && sed -i 's/"joint":\[[^]]*\]/"joint":[1]/' $four && $again >cut.txt 2>/dev/null &&
+        grep -q '^17 of them are finished' cut.txt && same_functions whole together &&
+        ${again/--joint-functions 2 --joint-particles 16/} >usual.txt 2>/dev/null && grep -q '^15 of them are finished' usual.txt &&
+        grep -q 'all targets together: the first 3, by 2 runs of 64 particles)' together/predictive.md &&
+        ! cmp -s whole/functions-rbf.csv together/functions-rbf.csv && $again --draws 8 --joint 0 >zero.txt 2>/dev/null &&
+        ! grep -q 'all together' zero.txt && grep -q '^| 2 | mnp-exact | 3 | [^|]* | [^|]* | [^|]* | — | — | — | ' together/predictive.md &&
+        $again --draws 8 >draws.txt 2>/dev/null && grep -q '^18 of them are finished' draws.txt &&
+        python3 - <<'PYTHON'
+import csv
+column = lambda run: [r["joint"] for r in csv.DictReader(open(f"{run}/functions-rbf.csv")) if r["model"] == "mnp-exact"]
+assert column("whole") == column("together")
 PYTHON
 }
 differences_from_the_file() {
@@ -129,7 +200,7 @@ same_functions() {
 kept() { # a lost cell and a damaged truth are found again
     cp -r whole kept && rm kept/cells/cnp-rbf-2-*.json kept/cells/truth-*.json && head -c 200 whole/truth/np-eq-0-*.npy >cut.npy &&
         mv cut.npy "$(ls kept/truth/np-eq-0-*.npy)" && fewer_targets kept/truth/rbf-2-*.npy &&
-        timeout 60 "$MNP" repro predictive $micro $few --out kept >kept.txt 2>&1 && grep -q '11 of them are finished' kept.txt &&
+        timeout 60 "$MNP" repro predictive $micro $few --out kept >kept.txt 2>&1 && grep -q '14 of them are finished' kept.txt &&
         ! grep -q nan kept.txt && same_functions whole kept && cmp whole/truth/np-eq-0-*.npy kept/truth/np-eq-0-*.npy &&
         cmp whole/truth/rbf-2-*.npy kept/truth/rbf-2-*.npy
 }
@@ -139,12 +210,12 @@ kept() { # a lost cell and a damaged truth are found again
 precisions() {
     local again
     read -ra again <<<"$MNP repro predictive $micro $few --out other"
-    cp -r whole other && "${again[@]}" --device auto >auto.txt 2>&1 && grep -q '^15 of them are finished' auto.txt || return 1
+    cp -r whole other && "${again[@]}" --device auto >auto.txt 2>&1 && grep -q '^18 of them are finished' auto.txt || return 1
     "${again[@]}" --device cuda --math tf32 >tf32.txt 2>&1 # without a GPU the other cells fail
     cat tf32.txt
     grep -q '^3 of them are finished' tf32.txt && grep -q '"key":"mnp .*, in fp32; rbf, ' whole/cells/mnp-rbf-2-*.json || return 1
     sed -i 's/, in fp32; /; /; s/"marginal":\[[^]]*\]/"marginal":[1,1,1,1,1,1]/' other/cells/cnp-rbf-2-*.json
-    "${again[@]}" >older.txt 2>&1 && grep -q '^14 of them are finished' older.txt && same_functions whole other
+    "${again[@]}" >older.txt 2>&1 && grep -q '^17 of them are finished' older.txt && same_functions whole other
 }
 fewer_targets() { # than none, of the first function
     python3 -c 'import struct, sys
@@ -189,6 +260,7 @@ refuses() {
     fails 2 "there is no row 'cpn'; did you mean cnp" "$MNP" repro predictive --quick --models truth,cpn --out no &&
         fails 2 '--contexts wants at most 8 rising sizes' "$MNP" repro predictive --quick --contexts 5,3 --out no &&
         fails 2 '--contexts wants at most 8 rising sizes' "$MNP" repro predictive --quick --contexts few --out no &&
+        fails 2 '--joint wants 2 runs or more' "$MNP" repro predictive --quick --joint 1 --out no &&
         fails 2 '--seeds is not for predictive' "$MNP" repro predictive --quick --seeds 2 --out no &&
         fails 2 'both name a folder' "$MNP" repro predictive --models whole --trained whole --out no &&
         printf 'x,y\n1,2\n2,3\n' >a.csv && fails 2 'a.csv is no built-in family' "$MNP" repro predictive --quick --data a.csv --out no &&
@@ -208,6 +280,8 @@ refuses() {
 
 run "tables, pictures, functions" whole
 run "cells are what mnp eval says" eval_agrees
+run "joint scores are what mnp eval says" joint_agrees
+run "kept joint scores" joint_kept
 run "differences from the file of functions" differences_from_the_file
 run "the short tables likewise" chosen
 run "gaps are named" gaps

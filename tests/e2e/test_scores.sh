@@ -49,6 +49,14 @@ joint_and_sandwich() {
         has j.json joint_exact joint_exact_se joint_exact_bias joint_hurried joint_true joint_short &&
         grep -q '"sandwich":{"lower":[-0-9.e+]*,"upper":[-0-9.e+]*,"gap":[-0-9.e+]*,"se":[0-9.e+-]*}' j.json
 }
+joint_particles() { # are no matter of the draws
+    for draws in 8 100; do
+        eval_m --draws $draws --context 5 --joint 2 --gradients 60 --json --quiet >p$draws.json || return 1
+    done
+    eval_m --draws 8 --context 5 --joint 2 --gradients 60 --joint-particles 100 --json >p.json 2>p.txt &&
+        [ "$(number joint_exact p8.json)" = "$(number joint_exact p100.json)" ] && grep -q '"joint_particles":64' p100.json &&
+        [ "$(number joint_exact p.json)" != "$(number joint_exact p8.json)" ] && grep -q 'by 2 runs of 100 particles' p.txt
+}
 hurried() { # 10 gradients are two moves, which is not enough for one temperature after another
     eval_m --draws 8 --context 5 --joint 2 --gradients 10 >h.txt 2>&1 &&
         grep -q 'the gradients did not last for [1-9][0-9]* % of the runs' h.txt
@@ -71,6 +79,7 @@ refusals() {
         refused 'rising sizes' --context 1,2,3,4,5,6,7,8,9 &&
         refused '2 draws or more' --condition exact --draws 0 &&
         refused '--condition' --condition best && refused '--joint' --joint 1 &&
+        refused 'is for --joint' --joint-particles 8 &&
         refused '--gradients' --gradients 5
 }
 no_latents() {
@@ -85,6 +94,7 @@ run "eval --draws: the network's draws" draws_alone
 run "eval --condition exact: the network's beside it" exact_beside_network
 run "eval: the table" table
 run "eval --joint --sandwich" joint_and_sandwich
+run "eval --joint-particles" joint_particles
 run "a joint score says which share of its runs had too few gradients" hurried
 run "eval: the same numbers for any number of threads" threads
 run "eval: refusals" refusals

@@ -206,7 +206,7 @@ static void joint_scores_are_those_of_the_process(void) {
     bench b = open("rbf:points=6,noise_var=0.05", "mnp", CHAIN, 2, FUNCTIONS, 200);
     mnp_predictive rows[ROWS];
     mnp_eval_opts o = {.size = sizeof o, .sizes = (const int64_t[]){0, M}, .n_sizes = 2};
-    mnp_predictive_opts how = {.size = sizeof how, .draws = 128, .replicates = 4};
+    mnp_predictive_opts how = {.size = sizeof how, .draws = 2, .replicates = 4, .particles = 128};
     evaluate(&b, &o, &how, rows);
     double want[2] = {0}, variance[2] = {0};
     for (int i = 0; i < FUNCTIONS; i++) {
@@ -365,6 +365,30 @@ static void a_list_is_a_run_with_each(void) {
     shut(&b);
 }
 
+/* Not of the draws, nor of the sizes that are asked about beside it; the runs have particles of
+ * their own. */
+static void a_joint_score_is_of_its_function_and_size(void) {
+    bench b = open("rbf:points=12", "mnp", CHAIN, 2, 3, 0);
+    mnp_predictive list[ROWS], one[ROWS], more[ROWS];
+    mnp_eval_opts o = {.size = sizeof o, .sizes = (const int64_t[]){0, 3, 6}, .n_sizes = 3};
+    mnp_eval_opts own = {.size = sizeof own, .context_lo = 6, .context_hi = 6};
+    mnp_predictive_opts how = {
+        .size = sizeof how, .draws = 100, .condition = MNP_EXACT, .replicates = 2};
+    evaluate(&b, &o, &how, list);
+    how.draws = 3, how.condition = MNP_NETWORK, how.particles = 64;
+    evaluate(&b, &own, &how, one);
+    CHECK(isfinite(one[0].joint_exact) && one[0].joint_exact == list[3].joint_exact);
+    CHECK(one[0].joint_exact_se == list[3].joint_exact_se);
+    CHECK(one[0].joint_exact_bias == list[3].joint_exact_bias);
+    how.particles = 100;
+    evaluate(&b, &own, &how, more);
+    CHECK(more[0].joint_exact != one[0].joint_exact);
+    NEAR(more[0].joint_exact, one[0].joint_exact, 0.1, 0);
+    how.particles = 1;
+    CHECK(mnp_evaluate_draws(b.ctx, b.model, b.data, &own, &how, one, 1) == MNP_EINVAL);
+    shut(&b);
+}
+
 /* The draws that are scored are those of mnp_predictor_draw() with the same seed. */
 static void the_draws_are_those_of_a_predictor(void) {
     enum { N = 10, M = 4, DRAWS = 64 };
@@ -424,6 +448,7 @@ int main(void) {
     RUN(a_sandwich_is_reported);
     RUN(threads_do_not_matter);
     RUN(a_list_is_a_run_with_each);
+    RUN(a_joint_score_is_of_its_function_and_size);
     RUN(the_draws_are_those_of_a_predictor);
     RUN(models_without_latents_have_no_evidence);
     return check_done();

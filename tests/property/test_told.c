@@ -9,6 +9,7 @@ typedef struct told {
     int64_t functions, targets, expected;
     bool wrong; /* order or sizes */
     double joint, turn, order_var, covered, marginal, mixture, crps;
+    double joint_var, joint_bias, joint_hurried;
     double mean[TARGETS], sd[TARGETS], entropy[TARGETS];
 } told;
 
@@ -24,6 +25,9 @@ static void hear(void *user, const mnp_function_scores *f) {
                f->targets < 1 || t->targets + f->targets > TARGETS;
     t->functions++;
     t->joint += f->joint;
+    t->joint_var += f->joint_error * f->joint_error;
+    t->joint_bias += f->joint_bias;
+    t->joint_hurried += f->joint_hurried;
     t->turn += f->in_turn;
     t->order_var += f->order_sd * f->order_sd;
     t->covered += f->covered95 * (double)f->targets;
@@ -85,7 +89,7 @@ static void evaluation_adds_up(void) {
     NEAR(t->turn / FUNCTIONS, r.loglik_in_turn, 1e-12, 0);
     NEAR(sqrt(t->order_var / FUNCTIONS), r.order_sd, 1e-12, 0);
     NEAR(t->covered / (double)t->targets, r.coverage95, 1e-12, 0);
-    CHECK(isfinite(r.loglik_true));
+    CHECK(isfinite(r.loglik_true) && isnan(t->joint_var));
     /* without the truth nothing else changes */
     double loglik = r.loglik;
     b.o.no_truth = true;
@@ -115,6 +119,25 @@ static void draws_add_up(void) {
     NEAR(t->mixture / 10, r.marginal_mixture, 1e-12, 0);
     NEAR(t->crps / 10, r.crps, 1e-12, 0);
     NEAR(t->covered / (double)t->targets, r.coverage95, 1e-12, 0);
+    bench_close(&b);
+}
+
+/* All targets together, by so few gradients that some runs are hurried. */
+static void joint_scores_add_up(void) {
+    static bench b;
+    mnp_predictive_opts how = {
+        .size = sizeof how, .draws = 2, .replicates = 2, .particles = 8, .gradients = 60};
+    mnp_predictive r = {.size = sizeof r};
+    if (!bench_open(&b, "mnp", "rbf:points=12")) return;
+    b.o.context_lo = b.o.context_hi = 3;
+    CHECK(mnp_evaluate_draws(b.ctx, b.model, b.data, &b.o, &how, &r, 1) == MNP_OK);
+    const told *t = &b.told;
+    CHECK(!t->wrong && t->functions == FUNCTIONS && r.joint_exact_se > 0);
+    NEAR(t->joint / FUNCTIONS, r.joint_exact, 1e-12, 0);
+    NEAR(sqrt(t->joint_var) / FUNCTIONS, r.joint_exact_se, 1e-12, 0);
+    NEAR(t->joint_bias / FUNCTIONS, r.joint_exact_bias, 1e-12, 0);
+    NEAR(t->joint_hurried / FUNCTIONS, r.joint_hurried, 1e-12, 0);
+    CHECK(r.joint_hurried > 0 && r.joint_hurried < 1);
     bench_close(&b);
 }
 
@@ -187,6 +210,7 @@ static void entropy_of_a_gaussian_process(void) {
 int main(void) {
     RUN(evaluation_adds_up);
     RUN(draws_add_up);
+    RUN(joint_scores_add_up);
     RUN(divergence_from_a_gaussian_process);
     RUN(divergence_from_a_mixture);
     RUN(the_truth_of_full_contexts);

@@ -82,6 +82,12 @@ mnp_status backend_choose(env *e, const char *device, backend_choice *out) {
 }
 
 mnp_status backend_choose_training(env *e, const char *device, backend_choice *out) {
+    MNP_TRY(backend_read(e, device, out));
+    bool works = device && strncmp(device, "auto", 4) == 0; /* that was found out */
+    return works || !out->b->usable ? MNP_OK : out->b->usable(e);
+}
+
+mnp_status backend_read(env *e, const char *device, backend_choice *out) {
     char name[64];
     mode given = {0};
     *out = (backend_choice){0};
@@ -108,7 +114,7 @@ mnp_status backend_choose_training(env *e, const char *device, backend_choice *o
             e, MNP_EINVAL,
             "device '%.60s': %s computes in fp32 by kernels of its own; leave '%.40s' out", device,
             name, strchr(device, ':'));
-    return out->b->usable ? out->b->usable(e) : MNP_OK;
+    return MNP_OK;
 }
 
 const char *backend_precision(const backend_choice *c) {

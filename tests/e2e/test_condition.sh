@@ -266,11 +266,14 @@ run "a log has no functions" fails 2 "--condition" "$MNP" plot --log m.log.csv -
 
 # ---- Ctrl-C ends a long one
 interrupted() {
-    # a shell's background jobs ignore SIGINT; timeout sends one to its own child
-    timeout -s INT 1 "$MNP" sample m.safetensors --context c.csv --grid=0:1:2 -n 500 --condition refine --gradients 1000000 \
-        --out never.csv 2>note.txt
+    local pid status
+    "$MNP" sample m.safetensors --context c.csv --grid=0:1:2 -n 500 --condition refine --gradients 1000000 --out never.csv 2>note.txt &
+    pid=$!
+    at_work $pid 0.5 && kill -INT $pid
+    wait $pid
+    status=$?
     cat note.txt
-    [ ! -e never.csv ] && grep -q 'mnp sample: interrupted' note.txt
+    [ $status = 130 ] && [ ! -e never.csv ] && grep -q 'mnp sample: interrupted' note.txt
 }
 run "interrupted" interrupted
 check_done

@@ -182,8 +182,7 @@ interrupted() { # while functions are drawn for a training: one line
     "$MNP" repro predictive --quick --steps 12 --functions 4 --data tnp-rbf --models cnp --trained none --train-functions 1000000 --out stop \
         --quiet 2>stop.err &
     pid=$!
-    sleep 1.5
-    kill -INT $pid
+    at_work $pid 1 && kill -INT $pid
     wait $pid
     status=$?
     cat stop.err

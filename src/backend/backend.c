@@ -36,7 +36,7 @@ enum { MODE_AUTO = MATH_MIXED + 1, MODE_FUSED, MODE_GENERAL }; /* after those of
 
 static mnp_status no_such(env *e, const char *what, const char *name, const char *choices) {
     char meant[TEXT_NAMES];
-    text_nearest near = text_nearest_to(name);
+    text_nearest near = text_nearest_to(strcmp(name, "gpu") == 0 ? "cuda" : name); /* not cpu */
     text_nearest_choices(&near, choices);
     return env_fail(e, MNP_EINVAL, "there is no %s '%.60s'%s", what, name,
                     text_meant_or_all(meant, &near));

@@ -67,7 +67,6 @@ static mnp_status read_mode(env *e, const char *word, mode *given, backend_choic
 static const backend *best_usable(env *e) {
     const backend *cuda = backend_find("cuda");
     if (cuda && (!cuda->usable || cuda->usable(e) == MNP_OK)) return cuda;
-    env_log(e, MNP_LOG_INFO, "computing on the CPU: %s", e->error);
     return backend_find("cpu");
 }
 
@@ -83,8 +82,10 @@ mnp_status backend_choose(env *e, const char *device, backend_choice *out) {
 
 mnp_status backend_choose_training(env *e, const char *device, backend_choice *out) {
     MNP_TRY(backend_read(e, device, out));
-    bool works = device && strncmp(device, "auto", 4) == 0; /* that was found out */
-    return works || !out->b->usable ? MNP_OK : out->b->usable(e);
+    bool chosen = device && strncmp(device, "auto", 4) == 0; /* it works: that was found out */
+    if (chosen && strcmp(out->b->name, "cpu") == 0)
+        env_log(e, MNP_LOG_INFO, "computing on the CPU: %s", e->error);
+    return chosen || !out->b->usable ? MNP_OK : out->b->usable(e);
 }
 
 mnp_status backend_read(env *e, const char *device, backend_choice *out) {

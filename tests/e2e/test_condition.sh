@@ -166,11 +166,11 @@ warnings_of_commands() { # more points than in training, of which one is far; an
         same_in_json 4 plot "$m" "${with[@]}" --grid 0:50:5 --chain --draws 2 --out p.svg &&
         same_in_json 3 plot "$m" "${with[@]}" --grid 0:50:5 --prior --out p.svg &&
         same_in_json 3 plot "$m" "${with[@]}" --grid 0:50:5 --beside network --out p.svg &&
-        same_in_json 4 plot "$m" "${with[@]}",again.csv --grid 0:50:5 --out p.svg &&
+        same_in_json 4 plot "$m" "${with[@]:0:4}" --context doubt.csv,again.csv --grid 0:50:5 --out p.svg &&
         same_in_json 2 score "$m" --context doubt.csv --targets doubt.csv --samples 2
 }
 warnings_of_maps() { # of the four columns of places 0, 30, 60, 90 the first lies where the curves do
-    local q=(ore.safetensors --samples 2 --grid 4x4 --extent 0,90,0,9)
+    local q=(ore.safetensors --samples 2 --grid 4x4 --extent "0,90,0,9")
     printf 'east,north,grade\n50,1,5\n' >wide.csv
     same_in_json 1 predict "${q[@]}" --context few.csv --out w &&
         grep -q '^warning: 12 of 16 asked points .* east goes from 0 to 90, theirs' note.txt &&

@@ -38,6 +38,7 @@ typedef struct cli {
     int rank, ranks;    /* 0 of 1 without a job */
     bool joined, alone; /* alone: each rank works for itself, and writes */
     char why[1024];     /* the last error of a rank in a job, told at the end */
+    buf warnings;       /* what cli_warn() said */
     out_lock lock;      /* of the output, until the command ends */
     bool held;          /* errors wait in `why`: one of several runs in this process */
 } cli;
@@ -139,6 +140,10 @@ void cli_say_lines(const cli *c, const char *text);
 void cli_note(const cli *c, const char *fmt, ...) MNP_PRINTF(2, 3);
 /* Lines of a text, each after `before`: "warning: ". */
 void cli_note_lines(const cli *c, const char *before, const char *lines);
+/* A line of what is doubtful: on stderr, and in c->warnings for the JSON object. What was said
+ * already is not said again. */
+void cli_warn(cli *c, const char *fmt, ...) MNP_PRINTF(2, 3);
+void cli_warn_lines(cli *c, const char *lines); /* several */
 /* The one JSON object on the last line of stdout. Members are added between begin and end, with the
  * calls below or any of util/json.h on `w`; printed only with --json. */
 typedef struct cli_json {

@@ -7,6 +7,7 @@
 #include "cli/outputs.h"
 #include "cli/source.h"
 #include "mnp_check.h"
+#include "util/limits.h"
 
 enum { SIZES_MAX = 8, FUNCTIONS = 20, SAMPLES = 20, PARTICLES = 64, TARGETS = 8 };
 enum { RANKED = 500, DRAWS = 100 };
@@ -165,6 +166,10 @@ static mnp_laws_opts laws_opts(cli *c, subject *s) {
 static int measure_laws(cli *c, subject *s, const mnp_laws_opts *o) {
     mnp_laws laws[SIZES_MAX];
     mnp_status status = MNP_OK;
+    for (int k = 0; k < s->count; k++)
+        if (s->sizes[k] > LAWS_POINTS_MAX - 2)
+            return cli_fail(c, EXIT_USAGE, "--context %lld is too large: give up to %d points",
+                            (long long)s->sizes[k], LAWS_POINTS_MAX - 2);
     for (int k = 0; k < s->count && status == MNP_OK; k++) {
         mnp_laws_opts one = *o;
         one.context = s->sizes[k];

@@ -145,7 +145,7 @@ static void say_scores(cli *c, const mnp_scores *s, const subject *of, const ima
 }
 
 static void put_json(cli *c, const mnp_scores *s, const subject *of, const image_terms *t,
-                     const eval_draws *d, const mnp_data *data) {
+                     const eval_draws *d) {
     cli_json j;
     cli_json_begin(c, &j);
     cli_json_put(&j, NUMBER("loglik", s->loglik), NUMBER("se", s->se), NUMBER("elbo", s->elbo),
@@ -176,7 +176,7 @@ static void put_json(cli *c, const mnp_scores *s, const subject *of, const image
         json_object_end(&j.w);
     }
     json_array_end(&j.w);
-    cli_json_warnings(&j, mnp_data_warnings(data));
+    cli_json_warnings(&j, buf_str(&c->warnings));
     cli_json_end(c, &j);
 }
 
@@ -238,6 +238,19 @@ static bool is_images(const mnp_data *data) {
     return rows > 0;
 }
 
+/* Contexts as large as that are cut, so that a point is left to score. */
+static void warn_short(cli *c, const mnp_data *data, const mnp_eval_opts *o) {
+    int64_t most = o->n_sizes ? o->sizes[o->n_sizes - 1] : o->context_hi, n, cut = 0;
+    int64_t all = mnp_data_functions(data) < o->functions ? mnp_data_functions(data) : o->functions;
+    const float *x, *y;
+    if (most == 0 || is_images(data)) return;
+    for (int64_t i = 0; i < all; i++)
+        cut += mnp_data_function(c->ctx, data, i, &n, &x, &y) == MNP_OK && n <= most;
+    if (cut)
+        cli_warn(c, "%lld of %lld %s have no more than %lld points: their contexts leave out one",
+                 (long long)cut, (long long)all, source_things(data), (long long)most);
+}
+
 /* Coverage and CRPS are those of the draws that were asked for. */
 static void take_coverage(const mnp_predictive *r, mnp_scores *to) {
     to->coverage50 = r->coverage50;
@@ -283,6 +296,7 @@ static int run(cli *c) {
         if (cli_bad(c)) code = EXIT_USAGE;
     }
     if (status == MNP_OK && code == 0) {
+        warn_short(c, data, &o);
         int64_t total = mnp_data_functions(data), times = o.n_sizes ? o.n_sizes : 1;
         progress_begin(&p, c, "scoring", 0, times * (total < o.functions ? total : o.functions));
         mnp_eval_opts bound = o;
@@ -303,7 +317,7 @@ static int run(cli *c) {
         code = cli_printed(c);
         if (code == 0 && cli_has(c, "note")) status = note_score(c, m, &scores, o.protocol);
         if (status != MNP_OK) code = cli_failed(c, status);
-        if (code == 0) put_json(c, &scores, &of, &t, &draws, data);
+        if (code == 0) put_json(c, &scores, &of, &t, &draws);
     }
     mnp_data_destroy(data);
     mnp_model_destroy(m);

@@ -391,22 +391,30 @@ static int check_flags(cli *c) {
     return 0;
 }
 
-/* The members of one context stand by themselves, those of several in an array. */
+static void put_contexts(const cli *c, cli_json *j, const plot_drawn *how) {
+    cli_json_warnings(j, buf_str(&c->warnings));
+    json_key(&j->w, "contexts");
+    json_array_begin(&j->w);
+    for (int k = 0; k < how->contexts; k++) {
+        json_object_begin(&j->w);
+        cli_json_put(j, NUMBER("seconds", how->of[k].seconds));
+        condition_members(&j->w, &how->of[k], "");
+        json_object_end(&j->w);
+    }
+    json_array_end(&j->w);
+}
+
+/* The members of one context stand by themselves, those of several in an array, with what is
+ * doubtful about their drawing; what is doubtful about files and places stands beside it. */
 static void report(cli *c, const char *out, const plot_drawn *how) {
     cli_json j;
     cli_json_begin(c, &j);
     cli_json_put(&j, TEXT("out", out), INTEGER("seed", c->seed));
-    if (how->contexts > 1) {
-        json_key(&j.w, "contexts");
-        json_array_begin(&j.w);
+    if (how->contexts == 1) {
+        cli_json_put(&j, NUMBER("seconds", how->of[0].seconds));
+        condition_json(c, &j, &how->of[0]);
     }
-    for (int k = 0; k < how->contexts; k++) {
-        if (how->contexts > 1) json_object_begin(&j.w);
-        cli_json_put(&j, NUMBER("seconds", how->of[k].seconds));
-        condition_json(&j, &how->of[k]);
-        if (how->contexts > 1) json_object_end(&j.w);
-    }
-    if (how->contexts > 1) json_array_end(&j.w);
+    if (how->contexts > 1) put_contexts(c, &j, how);
     cli_json_end(c, &j);
 }
 

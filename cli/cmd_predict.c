@@ -103,9 +103,9 @@ static void choose_columns(cli *c, results *r) {
             bool group = mnp_table_column_is(t, k) == MNP_COLUMN_GROUP;
             if (!*name || group != (pass == 0)) continue;
             if (is_result(r, name))
-                cli_note(c,
-                         "warning: the column %s of the places is left out: the forecast has one "
-                         "of that name",
+                cli_warn(c,
+                         "the column %s of the places is left out: the forecast has one of that "
+                         "name",
                          name);
             else
                 r->column[r->columns++] = k;
@@ -205,7 +205,7 @@ static void report(cli *c, const question *q, int64_t samples, const drawn *how)
                  INTEGER("samples", samples), INTEGER("seed", c->seed),
                  NUMBER("seconds", how->seconds));
     question_json(&j, q);
-    condition_json_with(&j, how, buf_str(&q->warnings));
+    condition_json(c, &j, how);
     cli_json_end(c, &j);
 }
 
@@ -238,7 +238,7 @@ static void report_map(cli *c, const question *q, const map *m, double seconds) 
     if (m->at.coords)
         cli_json_put(&j, NUMBER("x0", m->at.extent[0]), NUMBER("x1", m->at.extent[1]),
                      NUMBER("y0", m->at.extent[2]), NUMBER("y1", m->at.extent[3]));
-    condition_json(&j, &m->drawn);
+    condition_json(c, &j, &m->drawn);
     cli_json_end(c, &j);
 }
 
@@ -253,7 +253,6 @@ static int predict_map(cli *c, question *q, const char *grid, int64_t samples) {
     if (code == 0 && out) code = map_check_out(c, &frame, out);
     const char *wells = cli_text(c, "context", NULL);
     if (code == 0 && wells) code = map_measured(c, q, &frame, wells, &q->context);
-    if (code == 0) question_warn(c, q);
     double start = cli_now();
     map_ask ask = {.context = &q->context, .samples = samples, .device = cli_device(c)};
     if (code == 0) code = map_honour(c, &frame, &ask);

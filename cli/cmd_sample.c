@@ -107,6 +107,7 @@ static int sample_in_turn(cli *c, const question *q, const mnp_turn_opts *o, int
     int64_t groups = mnp_table_groups(q->places);
     double start = cli_now();
     int code = 0;
+    question_warn(c, q, question_most(q), NULL);
     *how = (drawn){0};
     for (int64_t g = 0; g < groups && code == 0; g++) code = sample_curve(c, q, g, o, count, y);
     how->seconds = cli_now() - start;
@@ -146,7 +147,7 @@ static void report(cli *c, const question *q, int64_t count, mnp_base base, cons
                  INTEGER("context", points), TEXT("base", name), INTEGER("seed", c->seed),
                  NUMBER("seconds", how->seconds));
     question_json(&j, q);
-    condition_json_with(&j, how, buf_str(&q->warnings));
+    condition_json(c, &j, how);
     cli_json_end(c, &j);
 }
 

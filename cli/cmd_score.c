@@ -122,6 +122,7 @@ static int score_all(scoring *s) {
     progress bar;
     double start = cli_now();
     int code = 0;
+    question_warn(c, s->q, question_most(s->q), NULL);
     progress_begin(&bar, c, "curves", 0, groups);
     for (int64_t g = 0; g < groups && code == 0; g++) {
         code = score_curve(s, g);
@@ -275,9 +276,9 @@ static void report(const scoring *s) {
     put_groups(&j, s);
     if (s->others) {
         cli_json_put(&j, NUMBER("seconds", s->how.seconds));
-        condition_json_with(&j, &s->how, buf_str(&s->q->warnings));
+        condition_json(c, &j, &s->how);
     } else {
-        cli_json_warnings(&j, buf_str(&s->q->warnings));
+        cli_json_warnings(&j, buf_str(&c->warnings));
     }
     cli_json_end(c, &j);
 }

@@ -89,10 +89,6 @@ void condition_tell(const cli *c, const drawn *d) {
         if (condition_warning(d, k, text)) cli_note(c, "warning: %s", text);
 }
 
-void condition_json(cli_json *j, const drawn *d) {
-    condition_json_with(j, d, "");
-}
-
-void condition_json_with(cli_json *j, const drawn *d, const char *lines) {
-    condition_members(&j->w, d, lines);
+void condition_json(const cli *c, cli_json *j, const drawn *d) {
+    condition_members(&j->w, d, buf_str(&c->warnings));
 }

@@ -20,9 +20,9 @@ mnp_status condition_draw(cli *c, mnp_predictor *p, int64_t samples, const condi
                           drawn *out);
 /* The parts of it, for commands that draw in another way. */
 void condition_tell(const cli *c, const drawn *d);
-void condition_json(cli_json *j, const drawn *d); /* all but the seconds */
-/* The same, with lines of its own in front of its warnings. */
-void condition_json_with(cli_json *j, const drawn *d, const char *lines);
+/* Members of the JSON object, all but the seconds; what cli_warn() said stands before the warnings
+ * of the drawing. */
+void condition_json(const cli *c, cli_json *j, const drawn *d);
 /* Progress callbacks of the library, shown once the work takes long: of curves, for `user` a
  * progress; and of the functions of one set, which says how long it takes where that is minutes. */
 void condition_progress(void *user, int64_t done, int64_t total);

@@ -188,9 +188,11 @@ static mnp_status ask_bands(const panels *s, mnp_predictor *p, const forecast *f
 static int forecast_make(cli *c, const panels *s, panel *p, forecast *f) {
     const question *q = p->q ? p->q : s->q;
     question asked = {.model = q->model, .names = q->names, .context = p->context, .how = q->how};
+    bool chosen = cli_has(c, "grid") || cli_has(c, "xlim"); /* they may lie outside the data */
     mnp_predictor *predictor = NULL;
     size_t n = (size_t)s->at.n, bands = 2 * (size_t)s->bands, S = (size_t)s->samples;
     int code = forecast_places(c, s, p, f);
+    if (chosen) asked.targets = (points){.n = s->at.n, .x = f->x};
     if (code == 0) code = question_draw(c, &asked, s->samples, &p->drawn, &predictor);
     if (code != 0) return code;
     f->space = env_alloc(&c->env, (1 + bands + S) * n, sizeof *f->space, "a figure's bands");

@@ -67,6 +67,7 @@ static int run_command(const command *cmd, outputs *out, int argc, char **argv) 
     cli c = {.command = cmd, .ranks = 1, .outputs = out};
     env_init(&c.env);
     buf_init(&c.settings, &c.env);
+    buf_init(&c.warnings, &c.env);
     if (!job_detect(&c)) return 0;
     int status = flags_parse(&c, argc, argv);
     if (status == FLAGS_HELP) {
@@ -81,6 +82,7 @@ static int run_command(const command *cmd, outputs *out, int argc, char **argv) 
     lock_release(&c.lock);
     mnp_ctx_destroy(c.ctx);
     buf_free(&c.settings);
+    buf_free(&c.warnings);
     return status;
 }
 

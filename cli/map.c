@@ -241,7 +241,7 @@ static int check_meaning(cli *c, const question *q, const map_frame *f, const ch
                          const points *p) {
     char line[256];
     mnp_map_meaning meaning = mnp_map_meaning_of(q->model, p->n, p->y, line, sizeof line);
-    if (meaning == MNP_MAP_DOUBT) cli_note(c, "warning: %s: %s", path, line);
+    if (meaning == MNP_MAP_DOUBT) cli_warn(c, "%s: %s", path, line);
     if (meaning != MNP_MAP_CODES) return 0;
     double lo = INFINITY, hi = -INFINITY;
     for (int64_t i = 0; i < p->n; i++) lo = fmin(lo, p->y[i]), hi = fmax(hi, p->y[i]);
@@ -304,8 +304,20 @@ static void warn_alike(cli *c, const map *m, double differ) {
     buf line;
     buf_init(&line, &c->env);
     map_alike(m->at.low, m->at.high, m->samples, m->sd, m->at.rows * m->at.cols, differ, &line);
-    cli_note_lines(c, "warning: ", buf_str(&line));
+    cli_warn_lines(c, buf_str(&line));
     buf_free(&line);
+}
+
+/* An extent of one's own may lie outside the training data. */
+static int warn_places(cli *c, const question *q, const map_ask *ask, const map_frame *f) {
+    const double *e = f->extent;
+    int64_t n[2] = {f->cols, f->rows};
+    points at = {0};
+    bool own = !f->pixels && cli_has(c, "extent");
+    int code = own ? points_span(c, 2, (double[]){e[0], e[2]}, (double[]){e[1], e[3]}, n, &at) : 0;
+    if (code == 0) question_warn(c, q, ask->context->n, &at);
+    points_free(c, &at);
+    return code;
 }
 
 int map_make(cli *c, const question *q, const map_ask *ask, const map_frame *f, map *out) {
@@ -316,6 +328,8 @@ int map_make(cli *c, const question *q, const map_ask *ask, const map_frame *f, 
                         "%lld places times %lld realisations are too many values for one map (the "
                         "most is %d): lower --samples or take a coarser grid",
                         (long long)n, (long long)samples, MAP_VALUES_MAX);
+    int code = warn_places(c, q, ask, f);
+    if (code != 0) return code;
     out->mean = env_alloc(&c->env, 3 * (size_t)n, sizeof *out->mean, "a map");
     out->draws = env_alloc(&c->env, (size_t)(samples * n), sizeof *out->draws, "realisations");
     if (!out->mean || !out->draws) return points_failed(c);

@@ -74,7 +74,7 @@ static int new_panel(cli *c, panels *s, const char *name, panel **out) {
 
 /* A model that knows its table reads others as that one: a panel for each curve of the file. */
 static int add_table(cli *c, panels *s, const char *path, mnp_table **t) {
-    int code = points_open(c, s->q->model, path, true, NULL, NULL, t);
+    int code = points_open(c, s->q->model, path, true, NULL, t);
     int64_t dims = s->q->names.x_dim, groups = code == 0 ? mnp_table_groups(*t) : 0;
     if (code == 0 && groups == 0) { /* a header alone is an empty context */
         panel *p;
@@ -201,7 +201,7 @@ int panels_truth(cli *c, panels *s) {
         return code;
     }
     mnp_table *t = NULL;
-    int code = points_open(c, s->q->model, s->truth, true, NULL, NULL, &t);
+    int code = points_open(c, s->q->model, s->truth, true, NULL, &t);
     if (code == 0) code = take_truth(c, s, t);
     mnp_table_destroy(t);
     return code;

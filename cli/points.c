@@ -102,11 +102,6 @@ static int names_of(cli *c, const mnp_model *m, point_names *n) {
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static void tell_warnings(const cli *c, const char *lines, buf *keep) {
-    cli_note_lines(c, "warning: ", lines);
-    if (keep) buf_text(keep, lines);
-}
-
 static mnp_data_opts columns_asked(cli *c, bool with_y, const char *group) {
     return (mnp_data_opts){.size = sizeof(mnp_data_opts),
                            .function_column = group ? group : cli_text(c, "group", NULL),
@@ -114,23 +109,23 @@ static mnp_data_opts columns_asked(cli *c, bool with_y, const char *group) {
                            .y_column = with_y ? cli_text(c, "y", NULL) : NULL};
 }
 
-static int tell_opened(cli *c, mnp_status status, const mnp_table *t, buf *warnings) {
+static int tell_opened(cli *c, mnp_status status, const mnp_table *t) {
     if (status != MNP_OK) {
         source_whole_command(c, status);
         return cli_failed(c, status);
     }
     cli_note_lines(c, "", mnp_table_report(t));
-    tell_warnings(c, mnp_table_warnings(t), warnings);
+    cli_warn_lines(c, mnp_table_warnings(t));
     return 0;
 }
 
 int points_open(cli *c, const mnp_model *m, const char *path, bool with_y, const char *group,
-                buf *warnings, mnp_table **out) {
+                mnp_table **out) {
     mnp_data_opts o = columns_asked(c, with_y, group);
     int code = cli_input(c, path);
     if (code) return code;
     mnp_status status = mnp_table_open(c->ctx, m, path, with_y, &o, out);
-    return tell_opened(c, status, *out, warnings);
+    return tell_opened(c, status, *out);
 }
 
 void points_first_rows(const mnp_table *t, int64_t *first) {
@@ -174,7 +169,7 @@ static int take_points(cli *c, const mnp_table *t, const char *path, int64_t x_d
 int points_read(cli *c, const point_names *names, const char *path, bool with_y, points *out) {
     mnp_table *t = NULL;
     *out = (points){0};
-    int code = points_open(c, names->model, path, with_y, NULL, NULL, &t);
+    int code = points_open(c, names->model, path, with_y, NULL, &t);
     if (code == 0) code = take_points(c, t, path, names->x_dim, out);
     mnp_table_destroy(t);
     if (code != 0) points_free(c, out);
@@ -200,6 +195,7 @@ int points_span(cli *c, int64_t x_dim, const double *lo, const double *hi, const
 /* A bad grid is the command line's fault. */
 static int open_grid(cli *c, const mnp_model *m, const char *text, mnp_table **out) {
     mnp_status status = mnp_table_grid(c->ctx, m, text, out);
+    if (status == MNP_OK) cli_warn_lines(c, mnp_table_warnings(*out));
     if (status == MNP_OK || status == MNP_ENOMEM || status == MNP_ECANCELLED)
         return status == MNP_OK ? 0 : cli_failed(c, status);
     return cli_fail(c, EXIT_USAGE, "--grid: %s", mnp_last_error(c->ctx));
@@ -219,7 +215,6 @@ int points_grid(cli *c, const point_names *names, const char *text, points *out)
 
 int question_open_model(cli *c, const char *path, question *q) {
     *q = (question){0};
-    buf_init(&q->warnings, &c->env);
     int code = cli_input(c, path);
     if (code) return code;
     mnp_status status = mnp_model_load(c->ctx, path, &q->model);
@@ -229,8 +224,7 @@ int question_open_model(cli *c, const char *path, question *q) {
 int question_open(cli *c, question *q) {
     int code = question_open_model(c, c->args[0], q);
     const char *path = cli_text(c, "context", NULL);
-    if (code == 0 && path)
-        code = points_open(c, q->model, path, true, NULL, &q->warnings, &q->seen);
+    if (code == 0 && path) code = points_open(c, q->model, path, true, NULL, &q->seen);
     return code;
 }
 
@@ -260,7 +254,7 @@ static int open_places(cli *c, question *q, const char *path) {
     buf_init(&group, &c->env);
     int code = group_names(c, q->seen, &group);
     const char *named = group.len ? buf_str(&group) : NULL;
-    if (code == 0) code = points_open(c, q->model, path, false, named, &q->warnings, &q->places);
+    if (code == 0) code = points_open(c, q->model, path, false, named, &q->places);
     if (code == 0 && mnp_table_rows(q->places) == 0)
         code = cli_fail(c, EXIT_FAILED, "%s: there are no rows to predict at", path);
     buf_free(&group);
@@ -286,7 +280,7 @@ int question_match(cli *c, question *q) {
     char *lines = env_alloc(&c->env, length + 1, 1, "warnings");
     if (!lines) return points_failed(c);
     mnp_table_match(c->ctx, q->seen, q->places, lines, length + 1);
-    tell_warnings(c, lines, &q->warnings);
+    cli_warn_lines(c, lines);
     env_free(&c->env, lines);
     return 0;
 }
@@ -298,7 +292,6 @@ int question_places(cli *c, question *q) {
                         at ? "--at and --grid exclude each other"
                            : "say where: --at X.csv or --grid lo:hi:n");
     int code = grid ? open_grid(c, q->model, grid, &q->places) : open_places(c, q, at);
-    if (code == 0 && grid) tell_warnings(c, mnp_table_warnings(q->places), &q->warnings);
     if (code == 0) code = spread_places(c, q);
     return code == 0 ? question_match(c, q) : code;
 }
@@ -309,7 +302,7 @@ int question_targets(cli *c, question *q) {
     int code = cli_input(c, path);
     if (code) return code;
     mnp_status status = mnp_table_open_targets(c->ctx, q->model, path, q->seen, &o, &q->places);
-    code = tell_opened(c, status, q->places, &q->warnings);
+    code = tell_opened(c, status, q->places);
     if (code == 0 && mnp_table_rows(q->places) == 0)
         code = cli_fail(c, EXIT_FAILED, "%s: there are no points to score", path);
     bool named = code == 0 && q->seen && points_grouped(q->seen) && points_grouped(q->places);
@@ -351,11 +344,13 @@ int64_t points_columns(const question *q, mnp_column kind, int64_t *out) {
     return n;
 }
 
-void question_warn(cli *c, const question *q) {
+/* Before the work begins: many points may take long as well. */
+void question_warn(cli *c, const question *q, int64_t given, const points *asked) {
     buf lines;
     buf_init(&lines, &c->env);
-    points_outside(q->model, &(mnp_set){q->targets.n, q->targets.x, NULL}, "asked", &lines);
-    cli_note_lines(c, "warning: ", buf_str(&lines));
+    points_many(q->model, given, &lines);
+    if (asked) points_outside(q->model, &(mnp_set){asked->n, asked->x, NULL}, "asked", &lines);
+    cli_warn_lines(c, buf_str(&lines));
     buf_free(&lines);
 }
 
@@ -386,7 +381,7 @@ static int64_t many_points(const question *q, int64_t most) {
     return many;
 }
 
-static int64_t most_points(const question *q) {
+int64_t question_most(const question *q) {
     int64_t most = 0;
     for (int64_t g = 0; g < mnp_table_groups(q->places); g++)
         if (points_given(q, g) > most) most = points_given(q, g);
@@ -415,15 +410,6 @@ static mnp_status forecast(cli *c, const question *q, mnp_groups_opts *o, const 
     return status;
 }
 
-/* Of more points than in training, before the work begins: that may take long as well. */
-static void warn_many(cli *c, const mnp_model *m, int64_t points, buf *to) {
-    buf lines;
-    buf_init(&lines, &c->env);
-    points_many(m, points, &lines);
-    tell_warnings(c, buf_str(&lines), to);
-    buf_free(&lines);
-}
-
 int question_forecast(cli *c, question *q, int64_t samples, bool smooth, const mnp_summary *out,
                       drawn *how) {
     condition_ask ask;
@@ -443,7 +429,7 @@ int question_forecast(cli *c, question *q, int64_t samples, bool smooth, const m
                          .smooth = smooth,
                          .reports = reports};
     if (!ask.given && !ask.noted) o.work_max = CONDITION_WORK_MAX;
-    warn_many(c, q->model, most_points(q), &q->warnings);
+    question_warn(c, q, question_most(q), NULL);
     double start = cli_now();
     mnp_status status = forecast(c, q, &o, out);
     if (status == MNP_EUNSUPPORTED && !ask.given && o.condition != MNP_NETWORK) {
@@ -482,8 +468,7 @@ void question_json(cli_json *j, const question *q) {
 int question_draw(cli *c, const question *q, int64_t samples, drawn *how, mnp_predictor **out) {
     condition_ask flags;
     if (!q->how && !question_condition(c, q, &flags)) return c->status;
-    question_warn(c, q);
-    warn_many(c, q->model, q->context.n, NULL);
+    question_warn(c, q, q->context.n, &q->targets);
     mnp_set set = {q->context.n, q->context.x, q->context.y};
     mnp_status status = mnp_predictor_create(c->ctx, q->model, cli_device(c), out);
     if (status == MNP_OK) status = mnp_predictor_condition(*out, &set);
@@ -496,10 +481,8 @@ int question_draw(cli *c, const question *q, int64_t samples, drawn *how, mnp_pr
 
 void question_close(cli *c, question *q) {
     points_free(c, &q->context);
-    points_free(c, &q->targets);
     mnp_table_destroy(q->seen);
     mnp_table_destroy(q->places);
-    buf_free(&q->warnings);
     env_free(&c->env, q->names.text);
     mnp_model_destroy(q->model);
     *q = (question){0};

@@ -28,12 +28,11 @@ typedef struct points {
 typedef struct question {
     mnp_model *model;
     point_names names;
-    mnp_table *seen;   /* --context, of one or several curves; NULL: none */
-    mnp_table *places; /* --at or --grid; where the context has curves, of each of them */
-    points context;    /* of one curve; n = 0: none */
-    points targets;
+    mnp_table *seen;          /* --context, of one or several curves; NULL: none */
+    mnp_table *places;        /* --at or --grid; where the context has curves, of each of them */
+    points context;           /* of one curve; n = 0: none */
+    points targets;           /* of somebody else, to warn of those far away; n = 0: none */
     const condition_ask *how; /* functions are drawn; NULL: as the flags say */
-    buf warnings;             /* what was said about the tables, a line each */
 } question;
 
 /* The flags of commands that read points, beside --context and --at. */
@@ -57,8 +56,11 @@ int question_targets(cli *c, question *q);
 int question_match(cli *c, question *q);
 /* The context as points, for what takes one curve: several are refused. */
 int question_one(cli *c, question *q);
-/* A note for people where a picture leaves the training data. */
-void question_warn(cli *c, const question *q);
+/* Warns of more points than in training, and of places outside the training data (NULL: of none).
+ */
+void question_warn(cli *c, const question *q, int64_t given, const points *asked);
+/* The most points that one of the curves is given that are asked about. */
+int64_t question_most(const question *q);
 /* How the functions are drawn: --condition, or what the model notes, or the default. */
 bool question_condition(cli *c, const question *q, condition_ask *out); /* false: cli_bad() */
 /* Forecasts of all curves at once, as mnp_predict_groups() gives them. */
@@ -85,10 +87,10 @@ void question_close(cli *c, question *q); /* accepts a question of zeros */
 
 /* Numbers beyond the model's reach (MNP_REACH) are refused with file and line. */
 
-/* A CSV file as mnp_table_open() reads it, what is doubtful about it said, and into `warnings`
- * (NULL: nowhere). `group`: NULL, as --group says. */
+/* A CSV file as mnp_table_open() reads it, what is doubtful about it said. `group`: NULL, as
+ * --group says. */
 int points_open(cli *c, const mnp_model *m, const char *path, bool with_y, const char *group,
-                buf *warnings, mnp_table **out);
+                mnp_table **out);
 /* The rows of the k-th curve of a table, as numbers; none for a number that it has not. They are
  * looked for from row `from` on: 0, or where the curve begins. */
 int points_of_curve(cli *c, const mnp_table *t, int64_t k, int64_t from, int64_t x_dim,

@@ -46,8 +46,8 @@ const char *source_things(const mnp_data *data) {
     return rows > 0 ? "images" : mnp_data_path(mnp_data_name(data)) ? "curves" : "functions";
 }
 
-void source_warn(const cli *c, const mnp_data *data) {
-    cli_note_lines(c, "warning: ", mnp_data_warnings(data));
+void source_warn(cli *c, const mnp_data *data) {
+    cli_warn_lines(c, mnp_data_warnings(data));
 }
 
 void source_whole_command(cli *c, mnp_status status) {
@@ -136,9 +136,9 @@ mnp_status source_open_test(cli *c, const mnp_model *m, int64_t functions, uint6
         mnp_data_opts o = from_flags(c);
         o.functions = functions;
         o.like = m;
-        if (own && !cli_bad(c) && strcmp(own, given) != 0)
-            cli_say(c, "note: the model was trained on %s, not on %s", own, given);
         status = open_split(c, given, &o, MNP_TEST, out);
+        if (status == MNP_OK && own && strcmp(own, given) != 0)
+            cli_say(c, "note: the model was trained on %s, not on %s", own, given);
     } else {
         status = reopen(c, m, MNP_TEST, functions, out);
     }

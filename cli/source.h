@@ -35,7 +35,7 @@
 /* "curves" of a person's table, "images", or "functions". */
 const char *source_things(const mnp_data *data);
 /* What is doubtful about the data, a line each on stderr. */
-void source_warn(const cli *c, const mnp_data *data);
+void source_warn(cli *c, const mnp_data *data);
 
 /* A table whose columns must be named is refused with "; add: --y C": says the whole command with
  * that, after which cli_bad() is true. Any other failure is left alone. */

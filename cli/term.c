@@ -114,6 +114,38 @@ void cli_note_lines(const cli *c, const char *before, const char *lines) {
     while (next_line(&lines, &line, &length)) cli_note(c, "%s%.*s", before, length, line);
 }
 
+static bool is_line_of(const char *text, const char *line, int length) {
+    const char *at;
+    int n;
+    while (next_line(&text, &at, &n))
+        if (n == length && memcmp(at, line, (size_t)n) == 0) return true;
+    return false;
+}
+
+void cli_warn_lines(cli *c, const char *lines) {
+    const char *line;
+    int length;
+    while (next_line(&lines, &line, &length)) {
+        if (is_line_of(buf_str(&c->warnings), line, length)) continue;
+        cli_note(c, "warning: %.*s", length, line);
+        buf_printf(&c->warnings, "%.*s\n", length, line);
+    }
+}
+
+void cli_warn(cli *c, const char *fmt, ...) {
+    buf raw, line;
+    va_list ap;
+    buf_init(&raw, &c->env);
+    buf_init(&line, &c->env);
+    va_start(ap, fmt);
+    buf_vprintf(&raw, fmt, ap);
+    va_end(ap);
+    buf_plain(&line, buf_str(&raw)); /* one line, whatever names are in it */
+    cli_warn_lines(c, buf_str(&line));
+    buf_free(&raw);
+    buf_free(&line);
+}
+
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
 void cli_json_begin(cli *c, cli_json *j) {

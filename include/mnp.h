@@ -887,6 +887,10 @@ MNP_API const char *mnp_model_preset(int k, const char **help);
  * after the last. about: what it is ("NVIDIA H200, 150 GB"), into a caller's buffer, cut to `size`
  * bytes; NULL with 0. A GPU is asked each time, which may take a second. */
 MNP_API const char *mnp_device(mnp_ctx *ctx, int k, char *about, size_t size);
+/* The precision that a device's name comes to (NULL = "cpu"): "fp32", "tf32", "bf16", "mixed" or
+ * "auto", static. Of the device auto without a GPU "fp32", unless precision auto is asked for.
+ * Whether a GPU that is named works is not looked at. MNP_EINVAL for a name that does not exist. */
+MNP_API mnp_status mnp_device_precision(mnp_ctx *ctx, const char *device, const char **out);
 
 /* Options stand in tables: of the model, the training, two agents and the images of rivers. The
  * k-th table, static; NULL after the last. */

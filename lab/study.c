@@ -86,34 +86,13 @@ static int refuse_flags(cli *c, const study_def *d) {
     return 0;
 }
 
-static bool has_gpu(cli *c) {
-    const char *name;
-    for (int k = 0; (name = mnp_device(c->ctx, k, NULL, 0)); k++)
-        if (strcmp(name, "cuda") == 0) return true;
-    return false;
-}
-
-/* The precision of "cuda:tf32:general". What is trained is scored, too, which precision auto is not
- * for: better now than after hours. */
+/* What is trained is scored, too, which precision auto is not for: better now than after hours. */
 static int find_precision(study *s) {
-    static const char *const rounded[] = {"tf32", "bf16", "mixed"};
-    char text[sizeof s->c->device];
-    const char *device = cli_device(s->c), *found = "fp32";
-    snprintf(text, sizeof text, "%s", device ? device : "cpu");
-    char *name = strtok(text, ":"), *word;
-    while ((word = strtok(NULL, ":"))) {
-        if (strcmp(word, "auto") == 0)
-            return cli_fail(
-                s->c, EXIT_USAGE,
-                "precision auto is for mnp train alone; take fp32, tf32, bf16 or mixed");
-        for (size_t k = 0; k < sizeof rounded / sizeof *rounded; k++)
-            if (strcmp(word, rounded[k]) == 0) found = rounded[k];
-    }
-    /* auto without a GPU is the CPU, which knows fp32 alone */
-    if (name && strcmp(name, "auto") == 0 && strcmp(found, "fp32") != 0 && !has_gpu(s->c))
-        found = "fp32";
-    snprintf(s->precision, sizeof s->precision, "%s", found);
-    return 0;
+    mnp_status status = mnp_device_precision(s->c->ctx, cli_device(s->c), &s->precision);
+    if (status != MNP_OK) return cli_failed(s->c, status);
+    if (strcmp(s->precision, "auto") != 0) return 0;
+    return cli_fail(s->c, EXIT_USAGE,
+                    "precision auto is for mnp train alone; take fp32, tf32, bf16 or mixed");
 }
 
 int study_run(const study_def *d, cli *c) {

@@ -70,7 +70,7 @@ struct study {
     const study_def *def;
     cli *c;
     const char *dir;
-    char precision[8]; /* of networks on the device of the run: "fp32", "tf32" ... */
+    const char *precision; /* of networks on the device of the run: "fp32", "tf32" ... */
     bool quick;
     int count;
     char *cells; /* (count, cell_bytes) */

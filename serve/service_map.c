@@ -3,6 +3,7 @@
 
 #include "mnp_map.h"
 #include "serve/service_internal.h"
+#include "serve/service_points.h"
 
 void map_alike(double lo, double hi, int64_t samples, const double *sd, int64_t n, double differ,
                buf *to) {
@@ -40,6 +41,7 @@ static int place_wells(service_worker *w, request *q, const map_reply *r) {
     double *x = (double *)(uintptr_t)q->context.x; /* the worker's slot */
     mnp_status status = mnp_map_inputs(w->ctx, &r->frame, q->context.n, x, x);
     if (status != MNP_OK) return worker_failed(w, status);
+    points_many(q->model->model, q->context.n, &q->warnings);
     mnp_map_meaning meaning =
         mnp_map_meaning_of(q->model->model, q->context.n, q->context.y, line, sizeof line);
     if (meaning == MNP_MAP_DOUBT) buf_printf(&q->warnings, "wells: %s\n", line);

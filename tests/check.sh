@@ -6,6 +6,8 @@
 #                             succeeds when the command ends with that exit status, one line on
 #                             stderr that contains the text, and nothing on stdout
 #     children_of PID         the processes it started, in their order (pgrep is not everywhere)
+#     at_work PID SECONDS     waits until it has computed for so long: by the time of a core, so that
+#                             a loaded machine changes nothing; fails when it ended before
 #
 # and ends with check_done, which prints "N passed, N failed[, N skipped]".
 # shellcheck shell=bash
@@ -37,6 +39,16 @@ fails() {
 }
 children_of() {
     sed -n "s/^\([0-9]*\) (.*) [A-Za-z] $1 .*/\1/p" /proc/[0-9]*/stat 2>/dev/null | sort -n
+}
+at_work() { # a signal that comes sooner may find no handler yet
+    local ticks state used
+    ticks=$(awk -v s="$2" -v t="$(getconf CLK_TCK || echo 100)" 'BEGIN { print int(s * t) }')
+    while read -r state used < <(awk '{ sub(/.*\) /, ""); print $1, $12 + $13 }' "/proc/$1/stat" 2>/dev/null); do
+        [ "$state" != Z ] || return 1
+        [ "$used" -lt "$ticks" ] || return 0
+        sleep 0.02
+    done
+    return 1
 }
 check_done() {
     local tail=

@@ -85,6 +85,7 @@
 #define SAMPLE_VALUES_MAX      (1 << 27)      /* draws times targets of mnp sample; 1 GB, and a row of text for each */
 #define MAP_VALUES_MAX         (1 << 29)      /* draws times pixels of a map; 2 GB */
 #define SEEDS_MAX              64             /* runs of mnp train --seeds; all are held at once */
+#define LAWS_POINTS_MAX        128            /* points of a function that mnp check uses; every one is predicted given many others */
 #define POINTS_DIMS_MAX        MODEL_X_MAX    /* inputs the command can ask about; those of a model */
 #define MAP_SIDE_MAX           IMAGE_SIDE_MAX /* rows or columns of a map; those of an image */
 #define POOL_THREADS_MAX       1024           /* worker threads; more than any machine has */

@@ -22,13 +22,31 @@ static int64_t train_functions(const predictive *s) {
     return cli_int(s->s.c, "train-functions", s->s.quick ? 2000 : 50000, 1, 100000000);
 }
 
-/* The note of a model that was trained here: all that the command said of its training. */
+static bool is_network(const char *kind) {
+    return strcmp(kind, "gp") != 0;
+}
+
+static const char *precision_of(const predictive *s, const training *t) {
+    return is_network(t->process) ? s->s.precision : "fp32";
+}
+
+/* The note of a model that was trained here: all that the command said of its training. Older ones
+ * end before the precision, from the returned place on. */
 static const char made[] = "made";
 
-static void describe(const predictive *s, const training *t, buf *to) {
+static size_t describe(const predictive *s, const training *t, buf *to) {
     buf_printf(to, "preset %s, %s; training %s; %lld functions; seed %llu", t->preset,
                buf_str(&t->model_options), buf_str(&t->train_options),
                (long long)train_functions(s), (unsigned long long)t->seed);
+    size_t older = to->len;
+    buf_printf(to, "; in %s", precision_of(s, t));
+    return older;
+}
+
+/* A note without a precision is of fp32. */
+static bool made_so(const char *note, const char *how, size_t older, const char *precision) {
+    bool was = strlen(note) == older && strncmp(note, how, older) == 0;
+    return strcmp(note, how) == 0 || (was && strcmp(precision, "fp32") == 0);
 }
 
 static mnp_status note_how(const predictive *s, const training *t) {
@@ -47,10 +65,6 @@ static mnp_status start(predictive *s, int task, training *t) {
     MNP_TRY(note_how(s, t));
     MNP_TRY(training_make_trainer(t));
     return run_files_exist(t->files.train) ? training_resume(t, false) : MNP_OK;
-}
-
-static bool is_network(const char *kind) {
-    return strcmp(kind, "gp") != 0;
 }
 
 static void set_options(predictive *s, const predictive_row *r, training *t) {
@@ -101,9 +115,9 @@ int predictive_check_made(predictive *s, int row, const char *path, const mnp_mo
     training_init(&t, c);
     buf_init(&how, &c->env);
     set_options(s, &s->row[row], &t);
-    describe(s, &t, &how);
+    size_t older = describe(s, &t, &how);
     int code = cli_bad(c) ? c->status : 0;
-    if (code == 0 && note && strcmp(note, buf_str(&how)) != 0)
+    if (code == 0 && note && !made_so(note, buf_str(&how), older, precision_of(s, &t)))
         code =
             cli_fail(c, EXIT_FAILED,
                      "%s was trained otherwise (%s): take another --out, or remove it", path, note);
@@ -115,15 +129,17 @@ int predictive_check_made(predictive *s, int row, const char *path, const mnp_mo
 int predictive_make(predictive *s, int row, int task, const char *path) {
     cli *c = s->s.c;
     training t;
-    char what[STUDY_TEXT], part[STUDY_PATH + 16];
+    char what[STUDY_TEXT], part[STUDY_PATH + 32];
     const predictive_row *r = &s->row[row];
     if (!can_make(s, r, predictive_model_of(s, row, task))) return 0;
     training_init(&t, c);
     set_options(s, r, &t);
     snprintf(what, sizeof what, "training %s on %.100s", r->label, s->tasks.at[task]);
     t.what = what;
-    /* under another name until it is whole: what is found by its name is finished */
-    snprintf(part, sizeof part, "%.*s.part", (int)(strlen(path) - strlen(".safetensors")), path);
+    /* Under another name until it is whole: what is found by its name is finished. Another
+     * precision does not go on from it. */
+    snprintf(part, sizeof part, "%.*s.%s.part", (int)(strlen(path) - strlen(".safetensors")), path,
+             precision_of(s, &t));
     int code = run_files_init(&t.files, c, part);
     mnp_status status = code == 0 ? start(s, task, &t) : MNP_OK;
     if (status == MNP_ECANCELLED)

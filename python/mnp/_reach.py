@@ -1,4 +1,4 @@
-"""Where a model was trained, and warnings of points far from it."""
+"""Where and on how many points a model was trained, and warnings of more or other ones."""
 
 from __future__ import annotations
 
@@ -26,6 +26,14 @@ class Reach:
         if self.dims == 1:
             self.x_lo, self.x_hi = bounds[0]  # numbers are compared quicker
         self.y_lo, self.y_hi = bounds[-1]
+        network = lib.mnp_model_latent(model) or lib.mnp_model_factorises(model)
+        self.most = lib.mnp_model_context_max(model) if network else 0  # 0: any number will do
+
+    def count(self, points: int, before: int = 0) -> None:
+        """Warns where a context has more points than any in training, once: `before` of them were
+        there already."""
+        if before <= self.most < points and self.most:
+            warn(f"{points} observed points are more than the model was trained with ({self.most})")
 
     def check(self, model: Handle, x: np.ndarray, y: np.ndarray | None, what: str) -> None:
         if self.dims == 1:

@@ -905,6 +905,7 @@ CALLS = {
     "mnp_model_process": (c_char_p, (c_int, c_void_p)),
     "mnp_model_preset": (c_char_p, (c_int, c_void_p)),
     "mnp_device": (c_char_p, (c_void_p, c_int, c_void_p, c_size_t)),
+    "mnp_device_precision": (c_int, (c_void_p, c_char_p, c_void_p)),
     "mnp_options_table": (c_char_p, (c_int,)),
     "mnp_options_at": (c_bool, (c_char_p, c_int, c_void_p)),
     "mnp_options_has": (c_bool, (c_char_p, c_char_p)),

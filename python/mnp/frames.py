@@ -31,6 +31,7 @@ from . import _structs as c
 from ._arrays import address, view
 from ._context import Handle, current, in_python, text_of, warn
 from ._library import lib
+from ._reach import reach_of
 from .data import Data, column_names, table_options
 from .errors import Error, InvalidError, NotInstalledError
 from .posterior import WARNINGS, WORK_MAX, how_of, levels_of, or_by_network
@@ -587,6 +588,18 @@ class Question(NamedTuple):
         warn(lines)
         return cls(seen, places, each)
 
+    @property
+    def most(self) -> int:
+        """The most points that a curve is given of those that are asked about."""
+        seen, rows = self.context, lib.mnp_table_group_rows
+        if seen is None or not seen.curves:
+            return 0
+        if bool(seen.groups) != bool(self.places.groups):
+            return rows(seen.handle, 0)
+        find = lib.mnp_table_find
+        own = (find(seen.handle, name.encode()) for name in self.places.curves)
+        return max((rows(seen.handle, k) for k in own), default=0)
+
 
 def forecast(
     process: Process,
@@ -668,6 +681,7 @@ def _ask(process, question, levels, how, draws, noise, progress) -> dict[str, np
         reports=ctypes.addressof(reports),
         progress=ctx.progress(progress),
     )
+    reach_of(process.handle).count(question.most)
     places = {name: address(array) for name, array in out.items()}
     to = c.mnp_summary(levels=len(levels), level=address(levels), **places)
     context = None if question.context is None else question.context.handle

@@ -33,6 +33,7 @@ from . import _structs as c
 from ._arrays import address, numbers, one_set, real, text, whole
 from ._context import current, warn
 from ._library import lib
+from ._reach import reach_of
 from .errors import Error, FileError, FormatError, InvalidError
 from .frames import cells, columns_of, imported
 from .posterior import WARNINGS, Report, condition_of, seed_of
@@ -376,6 +377,7 @@ def make(
         differ=ctypes.addressof(differ),
     )
     struct = frame.struct
+    reach_of(process.handle).count(len(values))
     ctx.call(
         lib.mnp_map_make,
         ctx,

@@ -222,6 +222,7 @@ class Posterior:
         self._reach = reach_of(model)
         if len(self._y):
             self._reach.check(model, self._x, self._y, "observed")
+            self._reach.count(len(self._y))
 
     def _fresh(self) -> None:
         self._lock = RLock()
@@ -536,6 +537,7 @@ class Posterior:
             return self
         with self._inside():
             self._reach.check(self._model, x, y, "observed")  # a warning may be an error
+            self._reach.count(len(self._y) + len(y), len(self._y))
             try:
                 for drawing in self._drawings.values():
                     for k in range(x.shape[0]):

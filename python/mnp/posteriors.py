@@ -64,6 +64,7 @@ class Posteriors:
         if self._sets.count == 0:
             raise InvalidError("x holds no context: give one or more")
         self._check(self._sets, "observed")
+        reach_of(opened(model, "Posteriors")).count(max(self._sets.lengths))
 
     def _check(self, sets: Sets, what: str) -> None:
         """Warns of points far from where the model was trained, of all contexts together."""

@@ -6,6 +6,8 @@ import csv
 import datetime
 import decimal
 import io
+import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -182,6 +184,36 @@ def test_networks_equal_the_command(tmp_path):
         run(tmp_path, *words, "--samples", 20, "--out", f"{condition}.csv")
         here = process.predict(context, at, samples=20, condition=condition)
         same_numbers(here, read(tmp_path / f"{condition}.csv"), ["x", "mean", "sd", *QUANTILES])
+
+
+def test_more_points_than_in_training(tmp_path):
+    """Of the curves that are asked about, in one line: that of the command."""
+    rows = "".join(f"{k},{t},{k + t}\n" for k in range(8) for t in range(9))
+    (tmp_path / "grown.csv").write_text("plant,day,height\n" + rows)
+    process = mnp.train(tmp_path / "grown.csv", model="cnp", preset="tiny", steps=2, context=(1, 3))
+    process.save(tmp_path / "m.safetensors")
+    plants = {"few": 2, "more": 4, "most": 5}
+    context = {
+        "plant": [name for name, n in plants.items() for _ in range(n)],
+        "day": [t for n in plants.values() for t in range(n)],
+        "height": [t + 2 for n in plants.values() for t in range(n)],
+    }
+    write(tmp_path / "c.csv", context)
+    for asked, line in (
+        (["few"], None),
+        (["few", "more"], "4 observed points are more than the model was trained with (3)"),
+        (list(plants), "5 observed points are more than the model was trained with (3)"),
+    ):
+        at = {"plant": asked, "day": [1.5] * len(asked)}
+        write(tmp_path / "a.csv", at)
+        words = ("predict", "m.safetensors", "--context", "c.csv", "--at", "a.csv")
+        said = json.loads(run(tmp_path, *words, "--out", "p.csv", "--json"))["warnings"]
+        assert [w for w in said if "trained with" in w] == ([line] if line else [])
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            process.predict(context, at)
+        many = [str(w.message) for w in seen if "trained with" in str(w.message)]
+        assert many == ([line] if line else [])
 
 
 def test_kinds_come_back(process):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import xml.etree.ElementTree as tree
 
 import matplotlib.pyplot as pyplot
@@ -62,6 +63,21 @@ def test_rivers_equal_the_command(rivers, tmp_path):
     for name, file in (("mean", "mean"), ("sd", "sd"), ("below", "channel"), ("draws", "draws")):
         there = np.load(tmp_path / f"m-{file}.npy")
         assert np.array_equal(getattr(plain, name).astype(np.float32), there), name
+
+
+def test_more_wells_than_in_training_warn(tmp_path):
+    images = np.random.default_rng(3).normal(size=(12, 6, 6)).astype(np.float32)
+    np.save(tmp_path / "i.npy", images)
+    process = mnp.train(
+        f"images:{tmp_path / 'i.npy'}", preset="image-small", steps=2, context=(1, 4)
+    )
+    places = np.array([[r, r] for r in range(5)], float)
+    for n, times in ((4, 0), (5, 1)):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            maps.make(process, (places[:n], np.zeros(n)), shape=(6, 6), samples=2)
+        many = [w for w in seen if "than the model was trained with (4)" in str(w.message)]
+        assert len(many) == times
 
 
 def test_realisations_pass_through_the_wells(rivers):

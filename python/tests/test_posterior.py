@@ -274,7 +274,7 @@ def test_many_as_arrays(process):
     assert np.array_equal(many.mean(AT)[2], network(process, draws=4, seed=2).mean(AT))
 
 
-@pytest.mark.filterwarnings("ignore:.*(fit|accepted|settled):mnp.Warning")
+@pytest.mark.filterwarnings("ignore:.*(fit|accepted|settled|trained with):mnp.Warning")
 def test_many_large_contexts_by_default(process):
     """Where the default leaves a large context to the network, the others are refined."""
     large = np.linspace(0, 1, 400)
@@ -367,6 +367,57 @@ def test_far_points_of_many(process):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         process.condition([X, []], [Y, []], condition="network", draws=3).mean(AT)
+
+
+# ---- more points than in training ----------------------------------------------------------------
+
+
+def too_many(seen) -> list[str]:
+    return [str(w.message) for w in seen if "trained with" in str(w.message)]
+
+
+def points(n):
+    """n points on the diagonal, which the family monotonic comes near to."""
+    return np.linspace(0.05, 0.95, n), np.linspace(-0.5, 0.5, n)
+
+
+@pytest.mark.parametrize("model", ["mnp", "np", "cnp", "tnp", "convcnp"])
+def test_more_points_than_in_training_warn(model):
+    """With the line of `mnp predict`, once, and only beyond the number in training."""
+    data = mnp.Data.family("monotonic", functions=30, seed=1)
+    process = mnp.train(data, model=model, preset="tiny", steps=2, context=(2, 6))
+    how = {"condition": "network", "draws": 3}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        posterior = process.condition(*points(6), **how)
+    for make in (process.condition, lambda *a, **b: process.condition([a[0]], [a[1]], **b)):
+        with pytest.warns(mnp.Warning) as seen:
+            make(*points(7), **how)
+        line = "7 observed points are more than the model was trained with (6)"
+        assert too_many(seen) == [line] and seen[0].filename == __file__
+    with pytest.warns(mnp.Warning) as seen:
+        posterior.observe(0.5, 0.0)
+    assert too_many(seen) == [line] and seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        posterior.observe(0.6, 0.1)  # it is known by now
+        posterior.mean(AT)
+
+
+def test_a_warning_that_is_an_error_adds_no_point(process):
+    posterior = network(process, *points(20), draws=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(mnp.Warning, match="21 observed points .* trained with"):
+            posterior.observe(0.5, 0.0)
+    assert len(posterior) == 20
+
+
+def test_a_process_takes_any_number_of_points(oracle):
+    """The truth is no network: more points than its family shows are no reason to warn."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        oracle.condition(np.linspace(-2, 2, 200), np.zeros(200), draws=2)
 
 
 def test_log_prob_of_many(process):

@@ -103,3 +103,13 @@ const char *mnp_device(mnp_ctx *ctx, int k, char *about, size_t size) {
     if (name) check_print(about, size, text);
     return name;
 }
+
+mnp_status mnp_device_precision(mnp_ctx *ctx, const char *device, const char **out) {
+    backend_choice where;
+    if (out) *out = NULL;
+    if (!ctx) return MNP_EINVAL;
+    MNP_TRY(check_given(&ctx->env, out, "out"));
+    MNP_TRY(backend_read(&ctx->env, device, &where));
+    *out = backend_precision(&where);
+    return MNP_OK;
+}

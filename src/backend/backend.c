@@ -36,7 +36,7 @@ enum { MODE_AUTO = MATH_MIXED + 1, MODE_FUSED, MODE_GENERAL }; /* after those of
 
 static mnp_status no_such(env *e, const char *what, const char *name, const char *choices) {
     char meant[TEXT_NAMES];
-    text_nearest near = text_nearest_to(name);
+    text_nearest near = text_nearest_to(strcmp(name, "gpu") == 0 ? "cuda" : name); /* not cpu */
     text_nearest_choices(&near, choices);
     return env_fail(e, MNP_EINVAL, "there is no %s '%.60s'%s", what, name,
                     text_meant_or_all(meant, &near));
@@ -67,7 +67,6 @@ static mnp_status read_mode(env *e, const char *word, mode *given, backend_choic
 static const backend *best_usable(env *e) {
     const backend *cuda = backend_find("cuda");
     if (cuda && (!cuda->usable || cuda->usable(e) == MNP_OK)) return cuda;
-    env_log(e, MNP_LOG_INFO, "computing on the CPU: %s", e->error);
     return backend_find("cpu");
 }
 
@@ -82,6 +81,14 @@ mnp_status backend_choose(env *e, const char *device, backend_choice *out) {
 }
 
 mnp_status backend_choose_training(env *e, const char *device, backend_choice *out) {
+    MNP_TRY(backend_read(e, device, out));
+    bool chosen = device && strncmp(device, "auto", 4) == 0; /* it works: that was found out */
+    if (chosen && strcmp(out->b->name, "cpu") == 0)
+        env_log(e, MNP_LOG_INFO, "computing on the CPU: %s", e->error);
+    return chosen || !out->b->usable ? MNP_OK : out->b->usable(e);
+}
+
+mnp_status backend_read(env *e, const char *device, backend_choice *out) {
     char name[64];
     mode given = {0};
     *out = (backend_choice){0};
@@ -108,7 +115,7 @@ mnp_status backend_choose_training(env *e, const char *device, backend_choice *o
             e, MNP_EINVAL,
             "device '%.60s': %s computes in fp32 by kernels of its own; leave '%.40s' out", device,
             name, strchr(device, ':'));
-    return out->b->usable ? out->b->usable(e) : MNP_OK;
+    return MNP_OK;
 }
 
 const char *backend_precision(const backend_choice *c) {

@@ -73,6 +73,8 @@ typedef struct backend_choice {
 mnp_status backend_choose(env *e, const char *device, backend_choice *out);
 /* For training, where the precision may also be ":auto". */
 mnp_status backend_choose_training(env *e, const char *device, backend_choice *out);
+/* What the name comes to, without a look at whether a device that it names works here. */
+mnp_status backend_read(env *e, const char *device, backend_choice *out);
 
 /* "fp32", "tf32", "bf16", "mixed" or "auto". */
 const char *backend_precision(const backend_choice *c);

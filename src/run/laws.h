@@ -8,6 +8,7 @@
 
 #include "run/sampler.h"
 #include "run/score.h"
+#include "util/limits.h"
 
 /* Gaps of conditional consistency, in nats per point of A and B:
  *   order   log p(A|C) p(B|CA) - log p(B|C) p(A|CB)
@@ -40,8 +41,6 @@ typedef struct laws_opts {
     void (*progress)(void *user, int64_t done, int64_t total); /* or NULL */
     void *progress_user;
 } laws_opts;
-
-enum { LAWS_POINTS_MAX = 128 }; /* of one function that are used */
 
 mnp_status laws_measure(env *e, const model *m, const dataset *d, pool *pool, const laws_opts *o,
                         laws *out);

@@ -1646,6 +1646,14 @@ static void lists(void) {
     GIVES(2, !mnp_device(w.ctx, 0, NULL, sizeof text));
     GIVES(3, mnp_device(w.ctx, 0, NULL, 0) && mnp_device(w.ctx, 0, text, 4) && strlen(text) == 3);
     CHECK(!*mnp_last_error(w.ctx));
+    CALL(mnp_device_precision);
+    help = "unset";
+    MUTE(0, mnp_device_precision(NULL, "cpu", &help));
+    CHECK(!help);
+    help = "unset";
+    BAD(1, mnp_device_precision(w.ctx, "no-such-device", &help));
+    CHECK(!help);
+    BAD(2, mnp_device_precision(w.ctx, "cpu", NULL));
 }
 
 static void single_options(void) {

@@ -62,6 +62,37 @@ static void devices_work(void) {
     mnp_model_destroy(m);
 }
 
+/* What mnp.h says of each name; a GPU need not be here. */
+static void precisions_of_devices(void) {
+    static const struct {
+        const char *device, *precision;
+    } known[] = {{NULL, "fp32"},
+                 {"cpu", "fp32"},
+                 {"cpu:fp32", "fp32"},
+                 {"cuda", "fp32"},
+                 {"cuda:tf32", "tf32"},
+                 {"cuda:general:bf16", "bf16"},
+                 {"cuda:mixed:fused", "mixed"},
+                 {"cuda:auto", "auto"},
+                 {"auto", "fp32"}};
+    static const char *const wrong[] = {"",      "gpu", "cpu:tf32", "cuda:fp16", "cuda:tf32:bf16",
+                                        "auto:x"};
+    const char *precision;
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        CASE(known[k].device ? known[k].device : "NULL");
+        CHECK(mnp_device_precision(ctx, known[k].device, &precision) == MNP_OK);
+        STREQ(precision, known[k].precision);
+    }
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        CASE(wrong[k]);
+        CHECK(mnp_device_precision(ctx, wrong[k], &precision) == MNP_EINVAL && !precision);
+    }
+    bool gpu =
+        mnp_device(ctx, 1, NULL, 0) != NULL; /* what is asked of it does not hold for the CPU */
+    CHECK(mnp_device_precision(ctx, "auto:tf32", &precision) == MNP_OK);
+    STREQ(precision, gpu ? "tf32" : "fp32");
+}
+
 /* One by one: as many as the table has lines, in its order, and each is taken with its default. */
 static void options_are_those_of_the_text(void) {
     static char text[1 << 16];
@@ -111,6 +142,7 @@ int main(void) {
     if (mnp_ctx_create(NULL, &ctx) != MNP_OK) return 1;
     RUN(processes_and_presets_make_models);
     RUN(devices_work);
+    RUN(precisions_of_devices);
     RUN(options_are_those_of_the_text);
     RUN(limits_hold);
     mnp_ctx_destroy(ctx);

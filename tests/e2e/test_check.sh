@@ -66,6 +66,7 @@ run repeats repeats
 run no_refine_laws fails 2 'refine' "$MNP" check m.safetensors --condition refine --quiet
 run bad_size fails 2 '--context takes sizes' "$MNP" check m.safetensors --context 3,x
 run bad_size fails 2 '--context takes sizes' "$MNP" check m.safetensors --context 0
+run large_size fails 2 '--context 127 is too large: give up to 126 points' "$MNP" check m.safetensors --context 5,127 --quiet
 run draws_alone fails 2 '--draws needs --calibration' "$MNP" check m.safetensors --draws 5
 run targets_alone fails 2 '--targets belongs to the laws' \
     "$MNP" check m.safetensors --calibration --targets 5

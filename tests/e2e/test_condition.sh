@@ -144,6 +144,38 @@ more_than_in_training() {
         "$MNP" plot "$models/mnp-rbf.safetensors" --context 51.csv --grid 0:1:2 --samples 2 --condition network --out p.svg 2>note.txt &&
         grep -q "^warning: 51 $more" note.txt
 }
+# What is said to be doubtful is in the object of every command, each line once.
+same_in_json() { # LINES COMMAND...
+    local line lines=$1
+    shift
+    "$MNP" "$@" --json >o.json 2>note.txt && "$MNP" "$@" --json --quiet >quiet.json 2>silent.txt || return 1
+    cat note.txt o.json
+    [ ! -s silent.txt ] && [ "$(grep -c '^warning: ' note.txt)" = "$lines" ] || return 1
+    while read -r line; do
+        [ "$(grep -oF "\"${line#warning: }\"" o.json | wc -l)" = 1 ] &&
+            [ "$(grep -oF "\"${line#warning: }\"" quiet.json | wc -l)" = 1 ] || return 1
+    done < <(grep '^warning: ' note.txt)
+}
+warnings_of_commands() { # more points than in training, of which one is far; and far places
+    local m=$models/mnp-rbf.safetensors with=(--samples 2 --condition network)
+    points 51 >doubt.csv && echo '9,0' >>doubt.csv && cp doubt.csv again.csv
+    with+=(--context doubt.csv)
+    same_in_json 4 predict "$m" "${with[@]}" --grid 0:50:5 --out p.csv &&
+        same_in_json 4 sample "$m" "${with[@]:2}" -n 2 --grid 0:50:5 --out p.csv &&
+        same_in_json 3 plot "$m" "${with[@]}" --grid 0:50:5 --out p.svg &&
+        same_in_json 4 plot "$m" "${with[@]}" --grid 0:50:5 --chain --draws 2 --out p.svg &&
+        same_in_json 3 plot "$m" "${with[@]}" --grid 0:50:5 --prior --out p.svg &&
+        same_in_json 3 plot "$m" "${with[@]}" --grid 0:50:5 --beside network --out p.svg &&
+        same_in_json 4 plot "$m" "${with[@]:0:4}" --context doubt.csv,again.csv --grid 0:50:5 --out p.svg &&
+        same_in_json 2 score "$m" --context doubt.csv --targets doubt.csv --samples 2
+}
+warnings_of_maps() { # of the four columns of places 0, 30, 60, 90 the first lies where the curves do
+    local q=(ore.safetensors --samples 2 --grid 4x4 --extent "0,90,0,9")
+    printf 'east,north,grade\n50,1,5\n' >wide.csv
+    same_in_json 1 predict "${q[@]}" --context few.csv --out w &&
+        grep -q '^warning: 12 of 16 asked points .* east goes from 0 to 90, theirs' note.txt &&
+        same_in_json 2 plot "${q[@]}" --context wide.csv --out w.svg
+}
 # Hours of work: that is said within seconds, and Ctrl-C ends it.
 takes_long() {
     local pid
@@ -159,6 +191,8 @@ takes_long() {
     [ $? = 130 ] && cat long.txt && grep -q '^warning: this takes about .*: ask for fewer functions, give fewer points (.*), or wait$' long.txt
 }
 run "more points than in training" more_than_in_training
+run "warnings: the same in the object" warnings_of_commands
+run "warnings: the same for maps" warnings_of_maps
 run "what takes long is said early" takes_long
 
 # ---- scores
@@ -232,11 +266,14 @@ run "a log has no functions" fails 2 "--condition" "$MNP" plot --log m.log.csv -
 
 # ---- Ctrl-C ends a long one
 interrupted() {
-    # a shell's background jobs ignore SIGINT; timeout sends one to its own child
-    timeout -s INT 1 "$MNP" sample m.safetensors --context c.csv --grid=0:1:2 -n 500 --condition refine --gradients 1000000 \
-        --out never.csv 2>note.txt
+    local pid status
+    "$MNP" sample m.safetensors --context c.csv --grid=0:1:2 -n 500 --condition refine --gradients 1000000 --out never.csv 2>note.txt &
+    pid=$!
+    at_work $pid 0.5 && kill -INT $pid
+    wait $pid
+    status=$?
     cat note.txt
-    [ ! -e never.csv ] && grep -q 'mnp sample: interrupted' note.txt
+    [ $status = 130 ] && [ ! -e never.csv ] && grep -q 'mnp sample: interrupted' note.txt
 }
 run "interrupted" interrupted
 check_done

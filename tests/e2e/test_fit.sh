@@ -185,8 +185,7 @@ run "--effort and --seconds" flags_clash
 interrupted() {
     "$MNP" fit grow.csv --out cut >out.txt 2>err.txt &
     local pid=$! status
-    sleep 0.3
-    kill -INT $pid
+    at_work $pid 0.2 && kill -INT $pid
     wait $pid
     status=$?
     cat err.txt

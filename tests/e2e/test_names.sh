@@ -42,6 +42,7 @@ run "model that is an agent" meant maml train --data wheel --model mmal
 run "order of sums" meant fast "${tiny[@]}" --reduce fats
 run "no model near" lists cbp train --data monotonic --model nonsense
 run device meant cuda "${tiny[@]}" --device cdua
+run gpu meant cuda "${tiny[@]}" --device gpu
 run precision meant tf32 "${tiny[@]}" --device cuda --math tf31
 run agent meant maml bandit --agent mmal
 run policy meant greedy bandit "$models/wheel-mnp-t1.safetensors" --policy gredy

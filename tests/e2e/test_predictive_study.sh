@@ -211,11 +211,21 @@ precisions() {
     local again
     read -ra again <<<"$MNP repro predictive $micro $few --out other"
     cp -r whole other && "${again[@]}" --device auto >auto.txt 2>&1 && grep -q '^18 of them are finished' auto.txt || return 1
-    "${again[@]}" --device cuda --math tf32 >tf32.txt 2>&1 # without a GPU the other cells fail
+    # without a GPU the other cells fail
+    "$MNP" repro predictive ${micro/none/whole/models} $few --out other --device cuda --math tf32 >tf32.txt 2>&1
     cat tf32.txt
     grep -q '^3 of them are finished' tf32.txt && grep -q '"key":"mnp .*, in fp32; rbf, ' whole/cells/mnp-rbf-2-*.json || return 1
     sed -i 's/, in fp32; /; /; s/"marginal":\[[^]]*\]/"marginal":[1,1,1,1,1,1]/' other/cells/cnp-rbf-2-*.json
     "${again[@]}" >older.txt 2>&1 && grep -q '^17 of them are finished' older.txt && same_functions whole other
+}
+# A model that was trained here notes the precision. Older notes end before it: those are of fp32.
+# shellcheck disable=SC2086
+noted_precision() { # the notes are changed without a change of length
+    local one="$MNP repro predictive ${micro/rbf,np-eq/rbf} --models cnp --out noted" file=noted/models/cnp-rbf.safetensors
+    mkdir -p noted/models && cp whole/models/cnp-rbf.safetensors $file && grep -q '; seed 0; in fp32"' $file && $one --quiet || return 1
+    fails 1 'seed 0; in fp32): take another' $one --device cuda --math tf32 || return 1
+    sed -i 's/; in fp32"/; in tf32"/' $file && fails 1 'seed 0; in tf32): take another' $one --quiet || return 1
+    sed -i 's/; in tf32"/"         /' $file && $one --quiet && fails 1 'seed 0): take another' $one --device cuda --math tf32
 }
 fewer_targets() { # than none, of the first function
     python3 -c 'import struct, sys
@@ -243,8 +253,7 @@ interrupted() { # while functions are drawn for a training: one line
     "$MNP" repro predictive --quick --steps 12 --functions 4 --data tnp-rbf --models cnp --trained none --train-functions 1000000 --out stop \
         --quiet 2>stop.err &
     pid=$!
-    sleep 1.5
-    kill -INT $pid
+    at_work $pid 1 && kill -INT $pid
     wait $pid
     status=$?
     cat stop.err
@@ -288,6 +297,7 @@ run "gaps are named" gaps
 run "files as rows" named_files
 run "kept cells" kept
 run "another precision" precisions
+run "models of another precision" noted_precision
 run "killed and resumed" killed
 run "interrupted" interrupted
 run "any number of threads" any_threads

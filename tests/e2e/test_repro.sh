@@ -95,8 +95,7 @@ interrupted_is_exact() {
     for _ in 1 2 3; do
         "$MNP" repro table1 $long --out rude --quiet 2>rude.err &
         pid=$!
-        sleep 0.5
-        kill -INT $pid 2>/dev/null
+        at_work $pid 0.4 && kill -INT $pid
         wait $pid
         status=$?
         [ $status = 0 ] && break

@@ -89,6 +89,15 @@ no_latents() {
         grep -q 'no latents' err.txt
 }
 
+large_contexts() { # of functions with 12 points: said once, also in JSON, and not of 11
+    local line='3 of 3 functions have no more than 12 points: their contexts leave out one'
+    eval_m --context 12:12 --json >large.json 2>large.err && eval_m --context 11:11 --json >fits.json 2>fits.err || return 1
+    cat large.err fits.err
+    grep -qx "warning: $line" large.err && grep -qF "\"warnings\":[\"$line\"]" large.json && ! grep -q warning: fits.err &&
+        [ "$(number loglik large.json)" = "$(number loglik fits.json)" ] && eval_m --context 2,5,12 --quiet --json | grep -qF "[\"$line\"]"
+}
+run "eval: contexts as large as the functions" large_contexts
+run "eval: a file that is missing" fails 1 'nope.csv: cannot open' "$MNP" eval m.safetensors --data nope.csv
 run "eval: without flags nothing is added" plain
 run "eval --draws: the network's draws" draws_alone
 run "eval --condition exact: the network's beside it" exact_beside_network

@@ -68,8 +68,7 @@ interrupted() {
     local status
     "$MNP" repro table2 --agents uniform,maml --steps 20 --models none --deltas 0.5 --trials 60 --out rude --quiet 2>rude.err &
     local pid=$!
-    sleep 1.5
-    kill -INT $pid 2>/dev/null
+    at_work $pid 1 && kill -INT $pid
     wait $pid
     status=$?
     cat rude.err

@@ -115,8 +115,7 @@ interrupted_is_exact() {
     train $slow --steps $steps --out calm || return 1
     "$MNP" train $slow --steps $steps --out rude 2>rude.err &
     local pid=$!
-    sleep 0.7
-    kill -INT $pid
+    at_work $pid 0.7 && kill -INT $pid
     wait $pid
     local status=$?
     if [ $status = 0 ]; then # a very fast machine: it was over before

@@ -151,6 +151,32 @@ static void doubtful_points_are_warned_of(void) {
     close_desk(&d);
 }
 
+/* Images show at most 180 of their pixels as a context. */
+static void many_wells_are_warned_of(void) {
+    desk d;
+    open_desk(&d, NULL);
+    char options[128];
+    snprintf(options, sizeof options, "x_dim=2 %s", model_options);
+    add_image_model(d.s, options);
+    for (int n = 180; n <= 181; n++) {
+        buf body;
+        buf_init(&body, &d.env);
+        buf_text(
+            &body,
+            "{\"model\":\"picture\",\"rows\":20,\"cols\":20,\"samples\":2,\"wells\":{\"pixel\":[");
+        for (int k = 0; k < n; k++) buf_printf(&body, "%s[%d,%d]", k ? "," : "", k / 20, k % 20);
+        buf_text(&body, "],\"value\":[");
+        for (int k = 0; k < n; k++) buf_printf(&body, "%s0.%d", k ? "," : "", 1 + k % 9);
+        buf_text(&body, "]}}");
+        ask(&d, 200, "map", buf_str(&body));
+        CHECK((strstr(buf_str(&d.reply),
+                      "181 observed points are more than the model was trained with (180)") !=
+               NULL) == (n == 181));
+        buf_free(&body);
+    }
+    close_desk(&d);
+}
+
 /* ---- hooks ----------------------------------------------------------------------------------- */
 
 typedef struct heard {
@@ -242,6 +268,7 @@ int main(void) {
     RUN(wrong_requests_are_refused_with_a_sentence);
     RUN(limits_are_named);
     RUN(doubtful_points_are_warned_of);
+    RUN(many_wells_are_warned_of);
     RUN(progress_is_told_and_work_can_be_stopped);
     RUN(lack_of_memory_is_a_503);
     return check_done();

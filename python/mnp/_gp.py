@@ -312,6 +312,8 @@ def from_process(process: Process) -> tuple[Kernel, Scale]:
         raise InvalidError(f"the process is of the kind {process.kind}: give one of the kind gp")
     if options["gp_mean"] == "spline" and process.kind != "oracle":
         raise InvalidError("the mean of the process is a spline: train it with gp_mean=constant")
+    if options["gp_season"] != "0" and process.kind != "oracle":
+        raise InvalidError("the mean of the process has a season: train it with gp_season=0")
     if options["gp_fading"] == "on":
         raise InvalidError("the periodic part of the process fades: train it with gp_fading=off")
     data = process.to_bytes()

@@ -55,16 +55,19 @@ static mnp_status candidate_gp(env *e, const candidate_input *in, model **out) {
     return fit_process(e, in, "gp", "gp_mean=spline gp_periodic=off", "max_points=48", out);
 }
 
-/* For curves that go up and down again and again, with a period that the data show; how long they
- * keep it is learned. */
+/* For curves that go up and down again and again, with a period that the data show: some together,
+ * as seasons do, some each with a phase of its own. How long they keep it is learned. */
+enum { HARMONICS = 3 };
 static mnp_status candidate_periodic(env *e, const candidate_input *in, model **out) {
     curve_frequency f;
     *out = NULL;
     MNP_TRY(frequency_find(e, in->curves, &f));
     if (f.peak <= 0) return MNP_OK;
-    return fit_process(e, in, "gp",
-                       "gp_mean=spline gp_rbf=off gp_fading=on gp_length=2 gp_restarts=off",
-                       "max_points=48", out);
+    char options[128];
+    snprintf(options, sizeof options,
+             "gp_mean=spline gp_rbf=off gp_fading=on gp_length=2 gp_restarts=off gp_season=%d",
+             in->curves->x_dim == 1 ? HARMONICS : 0);
+    return fit_process(e, in, "gp", options, "max_points=48", out);
 }
 
 static mnp_status candidate_network(env *e, const candidate_input *in, model **out) {

@@ -118,6 +118,9 @@ static const option_def table[] = {
     BOOL(cbp_condition_x, "on", "cbp: the splines depend on x"),
     ENUM(gp_mean, "constant", "constant|spline",
          "gp, cbp: the mean of all curves is a number, or a natural spline of each input"),
+    INT(gp_season, "0", 0, 16,
+        "gp, cbp: harmonics of a wave in the mean of all curves, with a period that begins at "
+        "gp_period"),
     INT(gp_knots, "0", 0, NATURAL_KNOTS_MAX,
         "gp, cbp: knots of a spline mean for each input; 0 has them chosen by AIC"),
     INT(lmm_fixed, "0", 0, NATURAL_KNOTS_MAX,

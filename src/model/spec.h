@@ -67,8 +67,9 @@ typedef struct model_spec {
     bool gp_restarts;                                   /* over several periods                  */
     int gp_mean;                                        /* gp_mean_kind                          */
     int64_t gp_knots;                                   /* of a spline mean; 0: by the data      */
-    int64_t cbp_layers;                                 /* splines over the process              */
-    bool cbp_condition_x;                               /* splines that depend on x              */
+    int64_t gp_season;    /* harmonics of a wave in the mean of all curves  */
+    int64_t cbp_layers;   /* splines over the process              */
+    bool cbp_condition_x; /* splines that depend on x              */
     /* mixed model */
     int64_t lmm_fixed,
         lmm_random;    /* knots of the population's and the curves' basis; 0: by the data */

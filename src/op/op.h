@@ -248,6 +248,9 @@ val op_mixed_draw(graph *g, val x, val y, const mixed_model *m, val eps, val coe
 /* out = y + sign f(x), f the natural splines with these knots (X, K) and coefficients
  * (1, 1 + X (K - 1)). Reverse: to y and to the coefficients. */
 val op_trend(graph *g, val x, val y, val knots, val coefficients, double sign);
+/* out = y + sign f(x), f a wave of `pace` (1, 1) turns for a unit of the one input, coefficients
+ * (1, 2K) of the cosine and sine of each harmonic. Reverse: to y, the pace and the coefficients. */
+val op_season(graph *g, val x, val y, val pace, val coefficients, double sign);
 
 /* log N(u; 0, a I + c 1 1^T) in double, u numbers per row; law (1, 2) = log(a + c), logit of
  * c / (a + c). */

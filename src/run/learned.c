@@ -45,6 +45,23 @@ static void put_periodic(const writer *w) {
     if (w->k->parts & GP_FADING) put_length(w, ", fading over", GP_LOG_LENGTH_RBF);
 }
 
+/* The largest wave in the mean of all curves. */
+static void put_season(const writer *w) {
+    const int32_t at = params_find(&w->m->params, "gp.season");
+    const int32_t pace = params_find(&w->m->params, "gp.pace");
+    if (at < 0 || pace < 0) return;
+    const param *p = &w->m->params.list[at];
+    const float *c = w->m->weights + p->offset;
+    double size = 0, harmonic = 1;
+    for (int32_t k = 0; k < p->cols / 2; k++) {
+        const double own = hypot((double)c[2 * k], (double)c[2 * k + 1]);
+        if (own > size) size = own, harmonic = k + 1;
+    }
+    const double f = harmonic * (double)w->m->weights[w->m->params.list[pace].offset];
+    put_number(w, "; wave in the mean of all: size", size * w->y_unit, w->y);
+    put_number(w, ", period", w->x_unit / fabs(f), w->x);
+}
+
 mnp_status learned_print(const model *m, buf *out) {
     const process_def *p = process_at(m->spec.kind);
     const char *x = model_note_get(m, "x_names"), *y = model_note_get(m, "y_name");
@@ -65,6 +82,7 @@ mnp_status learned_print(const model *m, buf *out) {
     if (k.parts & GP_MATERN)
         put_smooth(&w, "Matern-5/2", GP_LOG_VARIANCE_MATERN, GP_LOG_LENGTH_MATERN);
     if (k.parts & GP_PERIODIC) put_periodic(&w);
+    put_season(&w);
     buf_text(out, "; noise: ");
     put_number(&w, "sd", sqrt(positive(&w, GP_LOG_NOISE)) * w.y_unit, w.y);
     return out->status;

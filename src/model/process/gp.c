@@ -25,6 +25,9 @@ mnp_status gp_check(env *e, const model_spec *s) {
         return env_fail(e, MNP_EINVAL, "a Gaussian process needs gp_rbf, gp_matern or gp_periodic");
     if (s->gp_fading && !s->gp_periodic)
         return env_fail(e, MNP_EINVAL, "gp_fading=on is for a periodic part: add gp_periodic=on");
+    if (s->gp_season && s->x_dim != 1)
+        return env_fail(e, MNP_EINVAL, "gp_season=%lld is for curves of one input, these have %lld",
+                        (long long)s->gp_season, (long long)s->x_dim);
     int32_t columns = natural_columns(s->x_dim, s->gp_mean == MEAN_SPLINE ? trend_knots(s) : 1);
     if (columns <= MIXED_COLUMNS_MAX) return MNP_OK;
     return env_fail(e, MNP_EINVAL,
@@ -44,7 +47,18 @@ static bool has_trend(const model_spec *s) {
     return s->gp_mean == MEAN_SPLINE && s->kind != PROCESS_oracle;
 }
 
+/* What the season of all curves adds; it starts at nothing, with the period of the kernel. */
+static val season(graph *g, const model_spec *s, val x, val y, double sign) {
+    if (s->gp_season == 0 || s->kind == PROCESS_oracle) return y;
+    val pace = graph_param(g, "gp.pace", 1, 1,
+                           (param_init){.kind = INIT_VALUES, .gain = 1 / s->gp_period});
+    val waves =
+        graph_param(g, "gp.season", 1, 2 * (int32_t)s->gp_season, (param_init){.kind = INIT_ZERO});
+    return op_season(g, x, y, pace, waves, sign);
+}
+
 val gp_trend(graph *g, const model_spec *s, val x, val y, double sign) {
+    y = season(g, s, x, y, sign);
     if (!has_trend(s)) return y;
     int32_t X = (int32_t)s->x_dim, knots = trend_knots(s);
     val places =

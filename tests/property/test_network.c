@@ -251,7 +251,7 @@ static void ask(const model *m, const double *x, const double *y, int64_t n, dou
 static void the_network_knows_lines(void) {
     dataset *d = lines(60);
     model *m = fitted_lmm(d), *net = NULL;
-    network_opts o = {.lmm = m, .effort = 0.25, .seed = 2};
+    network_opts o = {.teacher = m, .effort = 0.25, .seed = 2};
     CHECK(fit_network(&world, d, &o, &net) == MNP_OK);
     CHECK(strcmp(model_note_get(net, "train_functions"), "60") == 0);
     double mean[2], sd[2], x[2] = {0, 1}, y[2] = {3, 4};
@@ -325,7 +325,7 @@ static double crps(const model *m, const dataset *d) {
 static void the_network_learns_more(void) {
     dataset *d = switches(MOST, 6), *fresh = switches(40, 7);
     model *m = fitted_lmm(d), *net = NULL;
-    network_opts o = {.lmm = m, .effort = 0.5, .seed = 2};
+    network_opts o = {.teacher = m, .effort = 0.5, .seed = 2};
     CHECK(fit_network(&world, d, &o, &net) == MNP_OK);
     double mixed = crps(m, fresh), network = crps(net, fresh);
     printf("     CRPS %.3f, of the mixed model %.3f\n", network, mixed);
@@ -343,7 +343,7 @@ static void any_table_any_threads(void) {
     for (int k = 0; k < 2; k++) {
         dataset *d = covariates(counts[k]);
         model *m = fitted_lmm(d), *one = NULL, *three = NULL;
-        network_opts o = {.lmm = m, .effort = 0.01, .seed = 2};
+        network_opts o = {.teacher = m, .effort = 0.01, .seed = 2};
         CHECK(fit_network(&world, d, &o, &one) == MNP_OK);
         o.pool = threads;
         CHECK(fit_network(&world, d, &o, &three) == MNP_OK);

@@ -156,14 +156,14 @@ static void say_table(cli *c, const mnp_fit *fit) {
     char logp_error[TEXT_NUMBER], crps_error[TEXT_NUMBER], rough[TEXT_NUMBER];
     mnp_fit_score s = {.size = sizeof s};
     for (int t = 0; t < MNP_FIT_TASKS; t++) {
-        cli_say(c, "given %-20s      log-density          CRPS       50 %%  80 %%  95 %%  rough",
+        cli_say(c, "given %-20s       log-density          CRPS       50 %%  80 %%  95 %%  rough",
                 task_words((mnp_fit_task)t));
         for (int64_t k = 0; mnp_fit_row(fit, k, &s); k++) {
             if (s.task != (mnp_fit_task)t) continue;
             bool best = strcmp(s.model, mnp_fit_name(fit, mnp_fit_best(fit))) == 0;
             snprintf(rough, sizeof rough, "-");
             if (isfinite(s.roughness)) snprintf(rough, sizeof rough, "%.2f", s.roughness);
-            cli_say(c, "%c %-24s %8.3f%-10s %8.4g%-11s %3.0f   %3.0f   %3.0f   %5s",
+            cli_say(c, "%c %-25s %8.3f%-10s %8.4g%-11s %3.0f   %3.0f   %3.0f   %5s",
                     best ? '*' : ' ', s.title, s.logp, error_text(logp_error, s.logp_se), s.crps,
                     error_text(crps_error, s.crps_se), 100 * s.coverage50, 100 * s.coverage80,
                     100 * s.coverage95, rough);
@@ -401,11 +401,11 @@ const command command_fit = {
     .summary = "your table of curves: fit several models, score them honestly, keep the best",
     .details =
         "TABLE is a CSV file with one row a measurement ('docs/user/data.md'). Population mean +\n"
-        "offset, three mixed models, a Gaussian process and a network learn from the curves. Each "
-        "is\n"
-        "scored on curves that it did not see: given a curve's first 3 points, and given 3 random\n"
-        "ones. The best has the lowest CRPS; the average of mixed models stays unless another is\n"
-        "lower by two standard errors. The network must win by more than one standard error.\n"
+        "offset, three mixed models, a Gaussian process, a periodic one where curves oscillate,\n"
+        "and a network learn from the curves. Each is scored on curves that it did not see: given\n"
+        "a curve's first 3 points, and given 3 random ones. The best has the lowest CRPS; the\n"
+        "average of mixed models stays unless another is lower by two standard errors. The\n"
+        "network must win by more than one standard error.\n"
         "The files hold models fitted to all curves: M.safetensors the best, M.lmm.safetensors\n"
         "and the like the others.",
     .flags = flags,

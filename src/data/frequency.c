@@ -114,11 +114,15 @@ static void add_curve(const curve *c, double unit, spectrum *s) {
     }
 }
 
+static double mean_share(const spectrum *s, int k) {
+    return s->sum[k] / s->count[k];
+}
+
 /* The mean share of frequency k; 0 where it may be chance. */
 static double beyond_chance(const spectrum *s, int k) {
     const double n = s->count[k];
     if (n < LEAST_CURVES) return 0;
-    const double mean = s->sum[k] / n, variance = fmax(s->squares[k] / n - mean * mean, 0);
+    const double mean = mean_share(s, k), variance = fmax(s->squares[k] / n - mean * mean, 0);
     return mean > ERRORS * sqrt(variance / (n - 1)) ? mean : 0;
 }
 
@@ -126,18 +130,20 @@ static double beyond_chance(const spectrum *s, int k) {
 static double beside(const spectrum *s, int peak) {
     if (peak < 1 || peak + 1 >= FREQUENCIES || s->count[peak - 1] < 1 || s->count[peak + 1] < 1)
         return 0;
-    const double below = s->sum[peak - 1] / s->count[peak - 1], at = s->sum[peak] / s->count[peak];
-    const double above = s->sum[peak + 1] / s->count[peak + 1], bend = below - 2 * at + above;
+    const double below = mean_share(s, peak - 1), at = mean_share(s, peak);
+    const double above = mean_share(s, peak + 1), bend = below - 2 * at + above;
     return bend < 0 ? fmin(fmax(0.5 * (below - above) / bend, -0.5), 0.5) : 0;
 }
 
-/* The highest top after a valley: of slow curves and of bends the spectrum only falls. -1: none. */
+/* The highest top after a valley: of slow curves and of bends the spectrum only falls. The valley
+ * is as high as it looks: of few curves much of a falling spectrum may be chance. -1: none. */
 static int peak_of(const spectrum *s) {
     double valley = INFINITY, top = LEAST_PEAK;
     int peak = -1;
     for (int k = LEAST_TURNS - 1; k < FREQUENCIES; k++) {
+        if (s->count[k] < LEAST_CURVES) continue;
         const double share = beyond_chance(s, k);
-        valley = fmin(valley, share);
+        valley = fmin(valley, fmax(mean_share(s, k), 0));
         if (k + 1 >= 2 * LEAST_TURNS && share > top && share > TOP * valley) top = share, peak = k;
     }
     return peak;

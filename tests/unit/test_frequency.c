@@ -13,11 +13,19 @@ static env world;
 /* y of curve k at x */
 typedef double (*rule)(int64_t k, double x, rng_stream *s);
 
+static curve_frequency of_arrays(int64_t curves, const int64_t *n, const double *x,
+                                 const double *y) {
+    dataset *d = NULL;
+    curve_frequency f = {0};
+    CHECK(dataset_from_arrays(&world, "curves", curves, n, 1, x, y, &d) == MNP_OK);
+    CHECK(frequency_find(&world, d, &f) == MNP_OK);
+    dataset_destroy(d);
+    return f;
+}
+
 static curve_frequency find(rule r, int64_t points, double from, double to) {
     static double x[CURVES * POINTS], y[CURVES * POINTS];
     int64_t n[CURVES];
-    dataset *d = NULL;
-    curve_frequency f = {0};
     for (int64_t k = 0; k < CURVES; k++) {
         rng_stream s = rng_stream_make((rng_key){7}, RNG_TEST, (uint32_t)k);
         n[k] = points;
@@ -26,10 +34,7 @@ static curve_frequency find(rule r, int64_t points, double from, double to) {
             y[i] = r(k, x[i], &s);
         }
     }
-    CHECK(dataset_from_arrays(&world, "sines", CURVES, n, 1, x, y, &d) == MNP_OK);
-    CHECK(frequency_find(&world, d, &f) == MNP_OK);
-    dataset_destroy(d);
-    return f;
+    return of_arrays(CURVES, n, x, y);
 }
 
 static double phase(int64_t k) {
@@ -77,6 +82,26 @@ static void bends_do_not_oscillate(void) {
     const curve_frequency f = find(growth, POINTS, 0, 100);
     CHECK(f.peak == 0);
     CHECK(f.mean * 100 / sqrt(12) < 1); /* in turns for a standard deviation of x */
+}
+
+/* The spectrum of a random walk falls as 1/f^2. Of few curves hardly any of it is beyond chance. */
+static void walks_do_not_oscillate(void) {
+    enum { WALKS = 12, STEPS = 60, SEEDS = 100 };
+    static double x[WALKS * STEPS], y[WALKS * STEPS];
+    int64_t n[WALKS], peaks = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        for (int64_t k = 0; k < WALKS; k++) {
+            rng_stream s = rng_stream_make((rng_key){seed}, RNG_TEST, (uint32_t)k);
+            double at = 0;
+            n[k] = STEPS;
+            for (int64_t i = 0; i < STEPS; i++) {
+                x[k * STEPS + i] = (double)i;
+                y[k * STEPS + i] = at += rng_normal(&s);
+            }
+        }
+        peaks += of_arrays(WALKS, n, x, y).peak > 0;
+    }
+    CHECK(peaks <= 3);
 }
 
 /* Beside a second input: a number of each curve, or one that changes within it. */
@@ -131,6 +156,7 @@ int main(void) {
     RUN(sines);
     RUN(nothing_to_find);
     RUN(bends_do_not_oscillate);
+    RUN(walks_do_not_oscillate);
     RUN(second_inputs);
     RUN(families);
     return check_done();

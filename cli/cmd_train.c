@@ -266,6 +266,7 @@ static int seed_open(cli *c, seed_run *r, const char *out, int k, int seeds) {
     r->c.ctx = NULL;
     r->c.quiet = c->quiet || k > 0; /* the first one speaks for all */
     env_init(&r->c.env);
+    buf_init(&r->c.warnings, &r->c.env);
     training_init(&r->t, &r->c);
     r->t.seed = c->seed + (uint64_t)k;
     char path[RUN_PATH];
@@ -282,6 +283,7 @@ static int seed_open(cli *c, seed_run *r, const char *out, int k, int seeds) {
 
 static void seed_close(seed_run *r) {
     training_free(&r->t);
+    buf_free(&r->c.warnings);
     mnp_ctx_destroy(r->c.ctx);
 }
 

@@ -234,9 +234,10 @@ MNP_API mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const cha
  * nothing to learn. */
 MNP_API mnp_status mnp_model_create_from(mnp_ctx *ctx, const mnp_model *from, const mnp_data *data,
                                          mnp_model **out);
-/* The same with other options, "attend=on": such as keep all weights of `from`. What they add to
- * its networks starts at zero, so that the model says at first what `from` says; new networks start
- * from the seed. NULL changes nothing. MNP_EINVAL: a weight would change its shape or be gone. */
+/* The same with "attend=on" (attend_width, attend_blocks) or other options of its training
+ * (train_score, objective, kl, kl_weight). What is added to its networks starts at zero, so that
+ * the model says at first what `from` says; new networks start from the seed. NULL changes nothing.
+ * MNP_EINVAL: another option, or a weight would change its shape or be gone. */
 MNP_API mnp_status mnp_model_extend(mnp_ctx *ctx, const mnp_model *from, const char *options,
                                     const mnp_data *data, uint64_t seed, mnp_model **out);
 MNP_API mnp_status mnp_model_load(mnp_ctx *ctx, const char *path, mnp_model **out);

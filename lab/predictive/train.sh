@@ -10,7 +10,7 @@
 #   SECONDS_  of each training; the number of steps is chosen from a short trial (90)     STEPS  instead of it
 #   DEVICE    cpu|cuda (cpu)         MATH      fp32|tf32|bf16 on a GPU (fp32)
 #   AT_ONCE   trainings side by side (1); on a GPU start nvidia-cuda-mps-control -d before
-#   OUT       folder of the models (out/rows)     SEED  (0)
+#   OUT       folder of the models (out/rows), from the top of the repository     SEED  (0)
 #   FROM      folder of the mnp-TASK.safetensors that mnp-attend-TASK starts from (OUT, then models); without one it
 #             starts fresh
 #   SET       more options, "key=value key=value"

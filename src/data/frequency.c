@@ -165,7 +165,7 @@ static void describe(const spectrum *s, double unit, curve_frequency *out) {
 }
 
 static bool next_curve(const dataset *d, int32_t time, int64_t *k, curve *c) {
-    const int64_t step = most(d->functions / CURVES, 1);
+    const int64_t step = (d->functions + CURVES - 1) / CURVES;
     for (; *k < d->functions; *k += step)
         if (take_curve(d, time, *k, c)) {
             *k += step;

@@ -164,6 +164,11 @@ static span starts(const sde_opts *o) {
     return (span){atanh(o->start.lo), atanh(o->start.hi)};
 }
 
+/* Of a start that is fixed, or of paths without noise, nothing has one. */
+static bool has_density(const sde_opts *o) {
+    return o->start.lo < o->start.hi && o->b > 0;
+}
+
 /* log density of u, t after a start that is uniform in x. By Simpson's rule over those starts from
  * which u can be reached, in steps of .3 of the noise's deviation or less. */
 static double from_start(const sde_opts *o, double u, double t) {
@@ -198,6 +203,8 @@ static double marginal(const sde_opts *o, const seen *s, int64_t n, bool all) {
 static mnp_status logp(env *e, const void *opts, const double *x, const double *y, int64_t n,
                        int64_t m, double *out) {
     const sde_opts *o = opts;
+    *out = NAN;
+    if (!has_density(o)) return MNP_OK;
     seen *s = env_alloc(e, (size_t)n, sizeof *s, "a path");
     if (!s) return MNP_ENOMEM;
     double jacobian = 0; /* from u back to x, of the targets */
@@ -257,6 +264,7 @@ static void neighbours(const seen *s, int64_t m, double t, const seen **before,
 static mnp_status law(env *e, const void *opts, const double *x, const double *y, int64_t n,
                       int64_t m, truth_law *out) {
     const sde_opts *o = opts;
+    if (!has_density(o)) return MNP_OK;
     seen *s = env_alloc(e, (size_t)(m + 1), sizeof *s, "a path");
     mnp_status status = s ? truth_law_on_grids(e, n - m, NODES, out) : MNP_ENOMEM;
     if (status != MNP_OK) goto done;

@@ -62,7 +62,7 @@ static mnp_status candidate_periodic(env *e, const candidate_input *in, model **
     curve_frequency f;
     *out = NULL;
     MNP_TRY(frequency_find(e, in->curves, &f));
-    if (f.peak <= 0) return MNP_OK;
+    if (f.peak <= 0 && !in->part) return MNP_OK;
     char options[128];
     snprintf(options, sizeof options,
              "gp_mean=spline gp_rbf=off gp_fading=on gp_length=2 gp_restarts=off gp_season=%d",

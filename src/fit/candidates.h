@@ -17,6 +17,7 @@ enum {
 typedef struct candidate_input {
     const dataset *curves;      /* all that may be learned from                     */
     const model *const *before; /* (CANDIDATES) fitted to the same curves, or NULL  */
+    bool part;                  /* these are some of the curves: all of them decided */
     double effort;              /* of those that train by steps: 1 = the usual      */
     uint64_t seed;
     pool *pool;
@@ -28,7 +29,7 @@ typedef struct candidate_input {
 typedef struct candidate_def {
     const char *name, *title;
     mnp_condition condition; /* how it is asked, in the table and later */
-    /* *out NULL and MNP_OK: it is for curves of another kind. */
+    /* *out NULL and MNP_OK: it is for curves of another kind; not where they are a part. */
     mnp_status (*fit)(env *e, const candidate_input *in, model **out);
 } candidate_def;
 

@@ -112,8 +112,10 @@ static const option_def table[] = {
          "gp, cbp: the periodic part fades with the distance, over the length of the RBF part"),
     REAL(gp_rate, "1", 1e-3, 1e3,
          "gp, cbp: how much faster the numbers of the kernel learn than other weights"),
-    BOOL(gp_restarts, "on",
-         "gp, cbp: start from 1/4, 1/2, 1 and 2 times gp_period and keep the best"),
+    ENUM(
+        gp_restarts, "on", "off|on|up",
+        "gp, cbp: start from 1/4, 1/2, 1 and 2 times gp_period and keep the best; up: from 1 and 2 "
+        "times, where the data gave it"),
     INT(cbp_layers, "5", 0, 16, "cbp: splines on top of the Gaussian process"),
     BOOL(cbp_condition_x, "on", "cbp: the splines depend on x"),
     ENUM(gp_mean, "constant", "constant|spline",

@@ -64,7 +64,7 @@ typedef struct model_spec {
     bool gp_unsquared;                                  /* periodic part with l instead of l^2   */
     bool gp_fading;                                     /* periodic part times an RBF            */
     double gp_rate;                                     /* speed against that of the weights     */
-    bool gp_restarts;                                   /* over several periods                  */
+    int gp_restarts;                                    /* gp_restarts_kind                      */
     int gp_mean;                                        /* gp_mean_kind                          */
     int64_t gp_knots;                                   /* of a spline mean; 0: by the data      */
     int64_t gp_season;    /* harmonics of a wave in the mean of all curves  */
@@ -79,6 +79,8 @@ typedef struct model_spec {
 } model_spec;
 
 typedef enum head_kind { HEAD_NORMAL, HEAD_MIXTURE } head_kind;
+/* Starts of a period: one, 1/4 to 2 times gp_period, or 1 and 2 times. */
+typedef enum gp_restarts_kind { RESTARTS_OFF, RESTARTS_ON, RESTARTS_UP } gp_restarts_kind;
 typedef enum gp_mean_kind { MEAN_CONSTANT, MEAN_SPLINE } gp_mean_kind;
 
 /* A view of the table on `spec`, for base/options.h. */

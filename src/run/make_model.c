@@ -58,25 +58,27 @@ static mnp_status set_number(env *e, const option_view *view, const char *key, c
 /* The frequencies of a network are those that suit the range of x, or higher ones where curves turn
  * faster: with much lower ones it does not learn them. A Gaussian process starts from their period.
  */
-static mnp_status set_frequencies(env *e, const option_view *view, const dataset *d) {
+static mnp_status set_frequencies(env *e, const dataset *d, model_spec *s) {
+    const option_view view = spec_view(s);
     curve_frequency f;
     model_scaling seen = {.y_scale = 1};
     for (int32_t c = 0; c < d->x_dim; c++) seen.x_scale[c] = 1;
-    MNP_TRY(set_number(e, view, "rff_std", "%.17g", d->rff_std));
+    MNP_TRY(set_number(e, &view, "rff_std", "%.17g", d->rff_std));
     if (d->rows || d->points < 1) return MNP_OK;
     MNP_TRY(frequency_find(e, d, &f));
     standardise(d, &seen);
     const double unit = seen.x_scale[dataset_time(d)], mean = f.mean * unit, peak = f.peak * unit;
     /* of several inputs one would get the other's frequencies */
-    if (d->x_dim == 1 && mean > d->rff_std) MNP_TRY(set_number(e, view, "rff_std", "%.3g", mean));
-    return peak > 0 ? set_number(e, view, "gp_period", "%.3g", 1 / peak) : MNP_OK;
+    if (d->x_dim == 1 && mean > d->rff_std) MNP_TRY(set_number(e, &view, "rff_std", "%.3g", mean));
+    if (peak <= 0) return MNP_OK;
+    if (s->gp_restarts == RESTARTS_ON) s->gp_restarts = RESTARTS_UP;
+    return set_number(e, &view, "gp_period", "%.3g", 1 / peak);
 }
 
-static mnp_status set_from_data(env *e, const option_view *view, const dataset *d) {
-    char text[64];
-    snprintf(text, sizeof text, "%d", d->x_dim);
-    MNP_TRY(options_set(e, view, 1, "x_dim", text));
-    return set_frequencies(e, view, d);
+static mnp_status set_from_data(env *e, const dataset *d, model_spec *s) {
+    const option_view view = spec_view(s);
+    MNP_TRY(set_number(e, &view, "x_dim", "%g", (double)d->x_dim));
+    return set_frequencies(e, d, s);
 }
 
 /* The true numbers of the process that the functions were drawn from. */
@@ -193,7 +195,7 @@ mnp_status model_for_data(env *e, const model_wish *wish, const dataset *d, mode
     model_spec spec;
     option_view view = spec_view(&spec);
     MNP_TRY(spec_preset(e, wish->process, wish->preset, &spec));
-    if (d) MNP_TRY(set_from_data(e, &view, d));
+    if (d) MNP_TRY(set_from_data(e, d, &spec));
     if (spec.kind == PROCESS_oracle) MNP_TRY(set_oracle(e, d, &spec));
     if (wish->options) MNP_TRY(options_parse(e, &view, 1, wish->options));
     if (spec.attend) MNP_TRY(set_scored(e, wish->options, &spec));
@@ -326,15 +328,36 @@ static mnp_status note_start(env *e, const model *from, const char *options, con
     return status;
 }
 
-/* Options that leave the kind of model and its inputs as they are. */
+/* What a trained model can be given, or trained by, while it goes on to say what it says. */
+static const char *const changeable[] = {
+    "attend", "attend_width", "attend_blocks", "train_score", "objective", "kl", "kl_weight"};
+
+static bool can_change(const char *word) {
+    const size_t length = strcspn(word, "=");
+    for (size_t k = 0; k < sizeof changeable / sizeof *changeable; k++)
+        if (strlen(changeable[k]) == length && strncmp(word, changeable[k], length) == 0)
+            return true;
+    return false;
+}
+
+static mnp_status check_changes(env *e, const char *options) {
+    for (const char *word = options; *(word += strspn(word, " ")); word += strcspn(word, " "))
+        if (!can_change(word))
+            return env_fail(e, MNP_EINVAL,
+                            "a model that starts from another one keeps its %.*s: leave it out "
+                            "(attend, attend_width, attend_blocks, train_score, objective, kl and "
+                            "kl_weight can change)",
+                            (int)strcspn(word, "= "), word);
+    return MNP_OK;
+}
+
 static mnp_status set_changes(env *e, const model *from, const char *options, model_spec *s) {
-    option_view view = spec_view(s);
+    const option_view view = spec_view(s);
     *s = from->spec;
-    s->gp_restarts = false; /* its own numbers are the start */
+    s->gp_restarts = RESTARTS_OFF; /* its own numbers are the start */
     if (!options) return MNP_OK;
+    MNP_TRY(check_changes(e, options));
     MNP_TRY(options_parse(e, &view, 1, options));
-    if (s->kind != from->spec.kind || s->x_dim != from->spec.x_dim)
-        return env_fail(e, MNP_EINVAL, "a model that starts from another one keeps kind and x_dim");
     return s->attend && !from->spec.attend ? set_scored(e, options, s) : MNP_OK;
 }
 
@@ -358,8 +381,7 @@ static mnp_status take_weights(env *e, const model *from, model *m) {
         const param *own = at < 0 ? NULL : &m->params.list[at];
         if (!own || own->rows != p->rows || own->cols != p->cols || own->ld != p->ld)
             return env_fail(e, MNP_EINVAL,
-                            "with these options %s, a weight of the model to start from, would %s: "
-                            "only options that keep all of its weights can change",
+                            "with these options %s, a weight of the model to start from, would %s",
                             p->name, own ? "have another shape" : "be gone");
         memcpy(m->weights + own->offset, from->weights + p->offset,
                (size_t)p->rows * (size_t)p->ld * sizeof(float));

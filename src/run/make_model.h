@@ -18,10 +18,10 @@ const char *model_preset_for(const char *process, const dataset *d);
 /* d may be NULL: one input, unscaled. */
 mnp_status model_for_data(env *e, const model_wish *wish, const dataset *d, model **out);
 
-/* A model for d with the weights of another, whose own data it maps the new ones to, and its options
- * but for those of `options` (NULL: none). These may add weights, which start from the seed where
- * they are networks of their own, and at zero where they are more inputs of a network that is there:
- * so it says at first what it said. They may not change or drop weights. */
+/* A model for d with the weights of another, whose own data it maps the new ones to, and its
+ * options but for those of `options` (NULL: none), which may be attend and how it is trained. What
+ * that adds starts from the seed where it is a network of its own, and at zero where it is one more
+ * input of a network that is there: so it says at first what it said. */
 mnp_status model_from_model(env *e, const model *from, const char *options, uint64_t seed,
                             const dataset *d, model **out);
 

@@ -169,10 +169,14 @@ static mnp_status score_all(true_task *t, env *e, pool *pool, int64_t total, eva
     return MNP_OK;
 }
 
+static mnp_status unknown(env *e, const family *f) {
+    return env_fail(e, MNP_EINVAL, "%s has no density that is known", f->name);
+}
+
 static mnp_status known(env *e, const family *f) {
     const family_def *def = f->def;
     if (family_x_dim(def) == 1 && (def->oracle || def->logp || def->hyper)) return MNP_OK;
-    return env_fail(e, MNP_EINVAL, "%s has no density that is known", f->name);
+    return unknown(e, f);
 }
 
 mnp_status true_scores_run(env *e, pool *pool, const dataset *d, const eval_opts *o,
@@ -197,6 +201,8 @@ mnp_status true_scores_run(env *e, pool *pool, const dataset *d, const eval_opts
                  &rows[0]); /* a context may be cut to leave a target */
         rows[0].context_lo = o->lo, rows[0].context_hi = o->hi;
         for (int k = 0; k < bins; k++) make_row(scores, total, lo[k], hi[k], &rows[k + 1]);
+        if (isnan(rows[0].joint) && isnan(rows[0].marginal))
+            status = unknown(e, &f); /* for these options */
     }
     env_free(e, scores);
     family_free(e, &f);

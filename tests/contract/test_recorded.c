@@ -62,7 +62,7 @@ static void record_all(env *e, const char *process) {
         s.encoder = way % 3, s.transition = way / 3 % 3;
         s.objective = way / 9 % 2, s.kl = way / 18 % 2;
         s.layer_norm = way / 36 % 2;
-        s.gp_mean = way % 2, s.head = way % 2;
+        s.gp_mean = way % 2, s.head = way % 2, s.gp_season = way % 3;
         for (int kind = 0; kind < QUERIES + QUERY_KINDS; kind++) record_one(e, &s, kind);
     }
 }

@@ -77,7 +77,18 @@ lmm_refuses() {
         --out no --quiet --set lmm_random=16 && [ ! -e no.safetensors ]
 }
 
+# At evenly spaced times a part of the period would fit as well.
+period_of_even_times() {
+    awk 'BEGIN { srand(2); print "id,t,y"
+        for (c = 0; c < 30; c++) { p = 6.28 * rand()
+            for (t = 0; t < 20; t++) printf "%d,%d,%.4f\n", c, t, sin(1.256637 * t + p) + 0.02 * rand() } }' >even.csv
+    "$MNP" train --model gp --data even.csv --steps 300 --out even --quiet &&
+        "$MNP" info even.safetensors >info.txt && grep -Eq 'period (5|5\.0.|4\.9.) in t' info.txt &&
+        "$MNP" info even.safetensors --json | grep -q '"learned":"RBF: sd '
+}
+
 run "the oracle's score" oracle_scores
+run "the period of evenly spaced times" period_of_even_times
 run "the oracle refuses a family without one" oracle_refuses
 run "a process without latents does not sleep" no_sleep
 run "gp on a CSV of two inputs" own_data gp

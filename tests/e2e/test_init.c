@@ -144,11 +144,11 @@ static void what_is_added_starts_silent(void) {
 static void weights_are_kept(void) {
     static const struct {
         const char *options, *why;
-    } bad[] = {{"d_z=5", "would have another shape"},
-               {"T=1", "would be gone"},
-               {"kind=np", "kind"},
-               {"x_dim=2", "x_dim"},
+    } bad[] = {{"d_z=5", "keeps its d_z: leave it out"},
+               {"attend=on rff_std=3", "keeps its rff_std"},
+               {"kind=np", "keeps its kind"},
                {"attend=on train_score=all", "cannot be scored"},
+               {"attend=7", "attend"},
                {"no_such=1", "no_such"}};
     mnp_data_opts o = {.size = sizeof o, .functions = 4};
     mnp_data *family = NULL;
@@ -160,6 +160,15 @@ static void weights_are_kept(void) {
         CHECK(mnp_model_extend(ctx, m, bad[k].options, family, 1, &made) == MNP_EINVAL && !made);
         CHECK(strstr(mnp_last_error(ctx), bad[k].why) != NULL);
     }
+    mnp_model *sees = NULL;
+    CASE("a width");
+    CHECK(mnp_model_extend(ctx, m, "attend=on", family, 1, &sees) == MNP_OK);
+    CHECK(mnp_model_extend(ctx, sees, "attend_width=4", family, 1, &made) == MNP_EINVAL && !made);
+    CHECK(strstr(mnp_last_error(ctx), "would have another shape") != NULL);
+    CHECK(mnp_model_extend(ctx, sees, "attend=off", family, 1, &made) == MNP_EINVAL && !made);
+    CHECK(strstr(mnp_last_error(ctx), "would be gone") != NULL);
+    CASE(NULL);
+    mnp_model_destroy(sees);
     mnp_model_destroy(m);
     mnp_data_destroy(family);
 }

@@ -139,7 +139,7 @@ run "another kind" fails 2 "is a model of the kind mnp, not gp" \
     "$MNP" train --init good.safetensors --model gp --data mine.csv --out x
 run "another size" fails 2 "--init and --preset exclude each other" \
     "$MNP" train --init good.safetensors --preset tiny --data mine.csv --out x
-run "other weights" fails 1 "would have another shape: only options that keep all of its weights can change" \
+run "other weights" fails 1 "a model that starts from another one keeps its d_z: leave it out" \
     "$MNP" train --init good.safetensors --set d_z=3 --data mine.csv --out x
 init_adds() {
     "$MNP" train --init good.safetensors --set attend=on --data mine.csv --steps 1 --set lr=0 --out sees >out.txt 2>&1 &&

@@ -37,6 +37,7 @@ of_a_model() { # mnp eval says the same of the same functions and contexts
 refuses() {
     fails 1 'mnp eval truth --data tnp-rbf' "$MNP" train --model oracle --data tnp-rbf --functions 20 --out no --quiet &&
         fails 1 'convex has no density that is known' "$MNP" eval truth --data convex --functions 2 --quiet &&
+        fails 1 'sde:start=0.4:0.4 has no density that is known' "$MNP" eval truth --data sde:start=0.4:0.4 --functions 2 --quiet &&
         fails 2 'needs --data with a built-in family' "$MNP" eval truth --quiet
 }
 of_models() { # flags that the truth has no use for

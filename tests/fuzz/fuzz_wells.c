@@ -56,6 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     env_init(&files.e);
     env_init(&c.env);
     c.env.allocator = (mnp_allocator){world_alloc, world_free, NULL};
+    buf_init(&c.warnings, &c.env);
     FUZZ_CHECK(mnp_model_create(c.ctx, "np", "tiny",
                                 "x_dim=2 rff=1 d_z=2 d_r=2 enc_width=2 heads=1 flow_hidden=2", NULL,
                                 1, &m) == MNP_OK);
@@ -65,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     FUZZ_CHECK(code == 0 ? wells.n >= 0 && wells.x && wells.y : !wells.x && !wells.y);
     if (code == 0 && wells.n <= WELLS) use(&c, m, &wells);
     points_free(&c, &wells);
+    buf_free(&c.warnings);
     mnp_model_destroy(m);
     for (size_t k = 0; k < files.count; k++) env_free(&files.e, files.files[k].name);
     env_free(&files.e, files.files);

@@ -145,13 +145,21 @@ void gp_learned(const model_spec *s, const params *list, const float *weights, g
 /* Starts of the period: learning it is multimodal, the other numbers are not. */
 static const double period_starts[] = {0.25, 0.5, 1, 2};
 
+/* Where the data gave the period, a part of it would fit evenly spaced points as well as the whole.
+ */
+static int first_start(const model_spec *s) {
+    return s->gp_restarts == RESTARTS_UP ? 2 : 0;
+}
+
 int gp_starts(const model_spec *s) {
-    return s->gp_restarts && s->gp_periodic ? (int)(sizeof period_starts / sizeof(double)) : 1;
+    const int all = (int)(sizeof period_starts / sizeof *period_starts);
+    return s->gp_restarts && s->gp_periodic ? all - first_start(s) : 1;
 }
 
 void gp_start(model_spec *s, int k) {
-    s->gp_restarts = false;
-    s->gp_period *= period_starts[k];
+    const double times = period_starts[first_start(s) + k];
+    s->gp_restarts = RESTARTS_OFF;
+    s->gp_period *= times;
 }
 
 /* ---- training -------------------------------------------------------------------------------- */

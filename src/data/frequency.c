@@ -8,16 +8,19 @@
 #include <stdlib.h>
 
 #include "base/curves.h"
+#include "base/rng.h"
 #include "util/least.h"
 
 enum {
-    CURVES = 200, /* at most, spread over the data */
-    POINTS = 128, /* of a curve, at most: its first ones */
-    FEWEST = 8,   /* points of a curve that has a say */
+    CURVES = 200, /* at most, spread over the data; of long ones fewer, */
+    SOME = 20,    /* but so many                                        */
+    POINTS = 512, /* of a curve, at most                                */
+    FEWEST = 8,   /* points of a curve that has a say                   */
     FREQUENCIES = POINTS,
     LEAST_CURVES = 5,
     LEAST_TURNS = 2 /* of a peak, in the range of a curve */
 };
+#define WORK       (200.0 * 128 * 128) /* sines of all curves */
 #define ERRORS     4.0 /* standard errors that are no chance, of as many frequencies as here */
 #define LEAST_PEAK 0.1 /* share of the variance */
 #define LEAST_SUM  0.1 /* of all shares: less may be chance */
@@ -53,14 +56,24 @@ static double product(const curve *c, const column *a, const column *b) {
     return sum;
 }
 
+/* Of the i-th part of so many points, of POINTS parts, any one: evenly chosen ones would make a
+ * fast wave look like a slow one. */
+static int64_t one_of(rng_stream *s, int64_t i, int64_t all) {
+    const double size = (double)all / POINTS;
+    return least((int64_t)(((double)i + rng_u01(s)) * size), all - 1);
+}
+
 /* In input `time`. false: too short, or a line. */
 static bool take_curve(const dataset *d, int32_t time, int64_t k, curve *c) {
     const int64_t first = d->start[k];
     double lo = INFINITY, hi = -INFINITY, mean = 0;
-    c->n = least(d->start[k + 1] - first, POINTS);
+    const int64_t all = d->start[k + 1] - first;
+    rng_stream s = rng_stream_make((rng_key){0}, RNG_FREQ, (uint32_t)k);
+    c->n = least(all, POINTS);
     for (int64_t i = 0; i < c->n; i++) {
-        c->x[i] = dataset_raw_x(d, k, i, time);
-        c->y.v[i] = (double)d->y[first + i];
+        const int64_t at = all > POINTS ? one_of(&s, i, all) : i;
+        c->x[i] = dataset_raw_x(d, k, at, time);
+        c->y.v[i] = (double)d->y[first + at];
         lo = fmin(lo, c->x[i]), hi = fmax(hi, c->x[i]);
         mean += c->x[i] / (double)c->n;
     }
@@ -164,8 +177,13 @@ static void describe(const spectrum *s, double unit, curve_frequency *out) {
     out->peak = out->turns / unit;
 }
 
+static int64_t some_curves(const dataset *d) {
+    const double points = fmin((double)d->points / (double)d->functions, POINTS);
+    return (int64_t)fmin(fmax(WORK / (points * points), SOME), CURVES);
+}
+
 static bool next_curve(const dataset *d, int32_t time, int64_t *k, curve *c) {
-    const int64_t step = (d->functions + CURVES - 1) / CURVES;
+    const int64_t some = some_curves(d), step = (d->functions + some - 1) / some;
     for (; *k < d->functions; *k += step)
         if (take_curve(d, time, *k, c)) {
             *k += step;

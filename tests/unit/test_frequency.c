@@ -104,6 +104,32 @@ static void walks_do_not_oscillate(void) {
     CHECK(peaks <= 3);
 }
 
+/* Five years of days: a wave of a year is found among 1825 points, and one of a week, of which 512
+ * points cannot tell, is not taken for a slower one. */
+static void long_curves(void) {
+    enum { DAYS = 1825, PLACES = 30 };
+    static double x[PLACES * DAYS], y[PLACES * DAYS];
+    int64_t n[PLACES];
+    for (int week = 0; week < 2; week++) {
+        dataset *d = NULL;
+        curve_frequency f = {0};
+        for (int64_t k = 0; k < PLACES; k++) {
+            rng_stream s = rng_stream_make((rng_key){5}, RNG_TEST, (uint32_t)k);
+            n[k] = DAYS;
+            for (int64_t i = 0; i < DAYS; i++) {
+                const double period = week ? 7 : 365.25;
+                x[k * DAYS + i] = (double)i;
+                y[k * DAYS + i] = sin(2 * M_PI * (double)i / period + phase(k)) + rng_normal(&s);
+            }
+        }
+        CHECK(dataset_from_arrays(&world, "days", PLACES, n, 1, x, y, &d) == MNP_OK);
+        CHECK(frequency_find(&world, d, &f) == MNP_OK);
+        NEAR(f.peak, week ? 0 : 1 / 365.25, 1e-4, 0);
+        CHECK(week || (f.share > 0.2 && f.share < 0.4)); /* a third: sine 1/2, noise 1 */
+        dataset_destroy(d);
+    }
+}
+
 /* Beside a second input: a number of each curve, or one that changes within it. */
 static void second_inputs(void) {
     static double x[CURVES * POINTS * 2], y[CURVES * POINTS];
@@ -157,6 +183,7 @@ int main(void) {
     RUN(nothing_to_find);
     RUN(bends_do_not_oscillate);
     RUN(walks_do_not_oscillate);
+    RUN(long_curves);
     RUN(second_inputs);
     RUN(families);
     return check_done();

@@ -164,7 +164,7 @@ static span starts(const sde_opts *o) {
     return (span){atanh(o->start.lo), atanh(o->start.hi)};
 }
 
-/* Of a start that is fixed, or of paths without noise, nothing has one. */
+/* All points together: with a start that is fixed, or without noise, they have none. */
 static bool has_density(const sde_opts *o) {
     return o->start.lo < o->start.hi && o->b > 0;
 }
@@ -264,7 +264,6 @@ static void neighbours(const seen *s, int64_t m, double t, const seen **before,
 static mnp_status law(env *e, const void *opts, const double *x, const double *y, int64_t n,
                       int64_t m, truth_law *out) {
     const sde_opts *o = opts;
-    if (!has_density(o)) return MNP_OK;
     seen *s = env_alloc(e, (size_t)(m + 1), sizeof *s, "a path");
     mnp_status status = s ? truth_law_on_grids(e, n - m, NODES, out) : MNP_ENOMEM;
     if (status != MNP_OK) goto done;

@@ -201,7 +201,7 @@ run "predict: kernels that the CPU has not" fails 1 "leave ':general' out" \
     "$MNP" predict m.safetensors --kernels general --grid 0:1:2
 run "plot: a precision that the CPU has not" fails 1 "leave ':tf32' out" \
     "$MNP" plot m.safetensors --math tf32 --out m.svg
-run "predict: an unknown device" fails 1 "cpu" "$MNP" predict m.safetensors --device gpu --grid 0:1:2
+run "predict: an unknown device" fails 1 "did you mean cuda?" "$MNP" predict m.safetensors --device gpu --grid 0:1:2
 
 # ---- numbers that no float can hold, or that the networks cannot
 numbers() { # file value

@@ -459,7 +459,8 @@ def train(
     y: columns of a file or a frame, guessed where they are not named, as `mnp.fit` does. model: one
     of "mnp", "np", "gp", "cbp", "lmm", ...; preset: "tiny", "paper", ..., None for what suits the
     data. options: any other option of the model or the training, as T=5, lr=1e-3. init: a model to
-    start from, with its options; others may add to it, as attend="on". progress: called with a `Progress` now and then; it ends the training with True.
+    start from, with its options; others may add to it, as attend="on". progress:
+    called with a `Progress` now and then; it ends the training with True.
 
     The same seed gives the same weights, and those of `mnp train`.
 

@@ -198,7 +198,8 @@ def evaluate(
     context: sizes of the contexts, (lo, hi), or a list of three or more rising sizes, each used for
     every function; None: the data's own. draws, condition, joint or sandwich ask for scores of
     draws too (`Scores.predictive`), and coverage and CRPS are then theirs. joint: replicates of the
-    joint score, of joint_particles (64) each. order: "random" or "x" scores the targets in turn too, in `orders` orders
+    joint score, of joint_particles (64) each. order: "random" or "x" scores the targets in turn
+    too, in `orders` orders
     (`Posterior.score_in_turn`). protocol: "strict" (points outside the context) or "authors" (all
     points).
     """

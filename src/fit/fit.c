@@ -98,9 +98,13 @@ static void on_share(void *user, double share) {
         r->o->progress(r->o->user, candidate_at(r->candidate)->title, done, r->total);
 }
 
+static void tell_done(const run *r, int k) {
+    if (r->o->progress) r->o->progress(r->o->user, candidate_at(k)->title, r->done, r->total);
+}
+
 static void step(run *r, int k) {
     r->done += weight_of(k);
-    if (r->o->progress) r->o->progress(r->o->user, candidate_at(k)->title, r->done, r->total);
+    tell_done(r, k);
 }
 
 /* ---- one candidate --------------------------------------------------------------------------- */
@@ -180,6 +184,7 @@ static mnp_status run_candidate(run *r, int k) {
     MNP_TRY(fit_one(r, k, -1, &row->whole));
     if (!row->whole) { /* for curves of another kind */
         r->total -= weight_of(k) * (f->folds.count + 1);
+        tell_done(r, k);
         return MNP_OK;
     }
     step(r, k);
